@@ -1,0 +1,208 @@
+"""Reading what a conversation may hold: entries, roles, ids and calls of any type.
+
+Shared by both backends. Here values are only *read*, and nothing that a caller's own code raises
+escapes; turning content into text lives in `_content`, deciding what stays in the two backends.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sized
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from numbers import Number
+from typing import Any
+
+# How deeply values may nest. A number of our own, so that the answer depends neither on the
+# interpreter's recursion limit nor on how deep in the stack the caller stands.
+MAX_DEPTH = 1000
+
+SENDABLE_ROLES = ("user", "assistant", "system", "tool")
+
+CALL_ID_KEYS = ("tool_call_id", "id")
+
+NOT_JSON = object()
+
+
+def type_name(value: object) -> str:
+    """The name of a value's type, read without running the code of its metaclass."""
+    name: str = type.__dict__["__name__"].__get__(type(value))
+    return name
+
+
+def snapshot(messages: object) -> list[Any]:
+    """Read the message list once, so that nothing that happens later can change it."""
+    refused = isinstance(messages, (str, bytes, bytearray, Mapping))
+    iterable = getattr(type(messages), "__iter__", None) or hasattr(type(messages), "__getitem__")
+    if refused or not iterable:
+        raise TypeError(f"messages must be an iterable of entries, not {type_name(messages)}")
+    return list(messages)  # type: ignore[call-overload, no-any-return]
+
+
+def stored_items(value: dict[Any, Any]) -> dict[Any, Any]:
+    """What a `dict` subclass holds, whatever it overrides."""
+    return dict(dict.items(value))
+
+
+def stored_sequence(value: list[Any] | tuple[Any, ...]) -> list[Any]:
+    """What a list or tuple holds, whatever a subclass overrides."""
+    kind: Any = list if isinstance(value, list) else tuple
+    return list(kind.__iter__(value))
+
+
+def read_mapping(value: object) -> dict[Any, Any] | None:
+    """A value as a `dict`: an exact `dict` is itself, anything else a new one; `None` if it can't be.
+
+    A `dict` subclass, any other mapping, an object with a `model_dump` method and a dataclass
+    instance can be read, in this order. A class, and whatever raises while it is read, cannot.
+    """
+    if type(value) is dict:
+        return value
+    try:
+        found = _read_plain_mapping(value)
+        if found is not None or isinstance(value, type):
+            return found
+        dump = getattr(value, "model_dump", None)
+        if callable(dump):
+            return _read_plain_mapping(dump())
+        if is_dataclass(value):
+            return dataclass_fields(value)
+    except Exception:
+        return None
+    return None
+
+
+def _read_plain_mapping(value: object) -> dict[Any, Any] | None:
+    if isinstance(value, dict):
+        return stored_items(value)
+    if isinstance(value, Mapping):
+        return {key: value[key] for key in value}
+    return None
+
+
+def dataclass_fields(value: Any) -> dict[Any, Any]:
+    """A dataclass instance field by field; what the fields hold stays as it is."""
+    return {field.name: getattr(value, field.name) for field in fields(value)}
+
+
+def enum_value(value: Any) -> Any:
+    """A plain `Enum` member's value; anything else, an `Enum` that is a scalar too included, is itself."""
+    for _ in range(MAX_DEPTH):
+        if not isinstance(value, Enum) or isinstance(value, (str, int, float)):
+            return value
+        value = value.value
+    raise ValueError("an enum member is its own value")
+
+
+def read_role(value: object) -> str | None:
+    """The role as an exact `str`, or `None` if it is no text or blank."""
+    try:
+        value = enum_value(value)
+        if not isinstance(value, str):
+            return None
+        role = str.__str__(value)
+    except Exception:
+        return None
+    return role if role.strip() else None
+
+
+def read_sendable_role(value: object) -> str:
+    """One of the four roles that every provider knows; `"user"` for anything else."""
+    role = read_role(value)
+    return role if role in SENDABLE_ROLES else "user"
+
+
+def trimmed_id(value: object) -> str | None:
+    """A `str` trimmed, an `int` in decimal; `None` for what is blank or of any other type."""
+    try:
+        if isinstance(value, str):
+            text = str.__str__(value).strip()
+        elif isinstance(value, int) and not isinstance(value, bool):
+            text = int.__repr__(value)
+        else:
+            return None
+    except Exception:
+        return None
+    return text or None
+
+
+def usable_id(value: object) -> str | None:
+    """The id that pairs a call and its result, as exact `str`; `None` if it can pair none."""
+    text = trimmed_id(value)
+    return None if text == "0" else text
+
+
+def needs_cleaning(value: object, clean: str) -> bool:
+    """Whether an id differs from its usable form: an `int`, or one with blanks around it."""
+    return not isinstance(value, str) or str.__str__(value) != clean
+
+
+def lookup(mapping: dict[Any, Any] | None, key: str) -> Any:
+    """What a mapping holds under a key; `None` if nothing, or if it cannot be looked up."""
+    if mapping is None:
+        return None
+    try:
+        return mapping.get(key)
+    except Exception:  # a stored key's own __eq__ may raise
+        return None
+
+
+def read_metadata(value: object) -> dict[Any, Any] | None:
+    """An entry's metadata: a mapping, or the JSON text of one."""
+    if isinstance(value, str):
+        value = _parse_json(str.__str__(value))
+        return value if isinstance(value, dict) else None
+    return read_mapping(value)
+
+
+def read_calls(value: object) -> list[Any]:
+    """The calls that a `tool_calls` value holds, in order; an unusable value is one unusable call."""
+    try:
+        if isinstance(value, str):
+            text = str.__str__(value)
+            said = _parse_json(text) if text.strip() else None
+            return [text] if said is NOT_JSON else read_calls(said)
+        if isinstance(value, (list, tuple)):
+            return stored_sequence(value)
+        if value is None or value is False or _is_zero_or_empty(value):
+            return []
+        mapping = read_mapping(value)
+        if mapping is None:
+            return [value]
+        return [mapping] if read_call(mapping) is not None else list(mapping.values())
+    except Exception:
+        return [value]
+
+
+def _is_zero_or_empty(value: object) -> bool:
+    if isinstance(value, Number):
+        return not value
+    return isinstance(value, Sized) and len(value) == 0
+
+
+def _parse_json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return NOT_JSON
+
+
+def read_call(call: object) -> tuple[str, dict[Any, Any], bool] | None:
+    """A tool call's id, the call as it leaves, and whether its id had to be cleaned.
+
+    Returns:
+        `None` if the call is unusable: no mapping, or without a usable id under
+        `"tool_call_id"` or, failing that, `"id"`. A `dict` is returned as it is unless its id
+        had to be cleaned; everything else as a new `dict`.
+    """
+    mapping = read_mapping(call)
+    if mapping is None:
+        return None
+    for key in CALL_ID_KEYS:
+        value = lookup(mapping, key)
+        clean = usable_id(value)
+        if clean is not None:
+            if needs_cleaning(value, clean):
+                return clean, {**mapping, key: clean}, True
+            return clean, mapping, False
+    return None
