@@ -47,9 +47,13 @@ def _pairs(ports: object) -> list[tuple[Any, Any]]:
     if isinstance(ports, Mapping):
         return list(ports.items())
     if isinstance(ports, (str, bytes, bytearray)) or not isinstance(ports, Iterable):
-        raise TypeError(f"ports must be a mapping or pairs of name and value, not {type_name(ports)}")
+        raise TypeError(
+            f"ports must be a mapping or pairs of name and value, not {type_name(ports)}"
+        )
     pairs = list(ports)
     for place, pair in enumerate(pairs):
         if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-            raise ValueError(f"port {place} must be a pair of name and value, not {type_name(pair)}")
+            raise ValueError(
+                f"port {place} must be a pair of name and value, not {type_name(pair)}"
+            )
     return pairs

@@ -16,7 +16,14 @@ from math import isfinite
 from typing import Any
 from uuid import UUID
 
-from ._reading import MAX_DEPTH, dataclass_fields, enum_value, read_mapping, stored_items, stored_sequence
+from ._reading import (
+    MAX_DEPTH,
+    dataclass_fields,
+    enum_value,
+    read_mapping,
+    stored_items,
+    stored_sequence,
+)
 
 _encode_plain = json.JSONEncoder(
     ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")
@@ -26,7 +33,7 @@ _encode_plain = json.JSONEncoder(
 _NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 
-class _Unserializable(Exception):
+class _UnserializableError(Exception):
     """A value that has no JSON text."""
 
 
@@ -141,7 +148,7 @@ def _encode(root: object) -> str:
                 pieces.append(text)
                 continue
             if id(value) in on_path or len(around) == MAX_DEPTH:
-                raise _Unserializable("circular or too deeply nested")
+                raise _UnserializableError("circular or too deeply nested")
             around.append((children, closing, value))
             on_path.add(id(value))
             opening, children, closing = _open(value)
@@ -182,7 +189,7 @@ def _open(value: Any) -> tuple[str, Iterator[tuple[str, object]], str]:
             return "", iter((("", dump(mode="json")),)), ""
         if is_dataclass(value):
             return "{", _members(dataclass_fields(value)), "}"
-    raise _Unserializable("no JSON spelling")
+    raise _UnserializableError("no JSON spelling")
 
 
 def _members(mapping: dict[Any, Any]) -> Iterator[tuple[str, object]]:
@@ -207,4 +214,4 @@ def _key_text(key: object) -> str:
         text = _scalar_text(key)
         if text is not None:
             return text
-    raise _Unserializable("a key that JSON has no spelling for")
+    raise _UnserializableError("a key that JSON has no spelling for")

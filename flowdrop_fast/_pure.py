@@ -143,9 +143,7 @@ def coerce_content(value: object) -> str:
     return mend_surrogates(value) if type(value) is str else coerce_odd_content(value)
 
 
-def text_to_message(
-    text: object, role: object = None, tool_call_id: object = None
-) -> TextMessage:
+def text_to_message(text: object, role: object = None, tool_call_id: object = None) -> TextMessage:
     """Turn a text and a role into one well-formed message, or none (MEM-16).
 
     Args:
@@ -156,8 +154,8 @@ def text_to_message(
     Returns:
         `(messages, message)`: a list of one row and an equal row of its own, or `[]` and `{}`.
 
-    >>> text_to_message("hello", "operator")
-    TextMessage(messages=[{'role': 'user', 'content': 'hello'}], message={'role': 'user', 'content': 'hello'})
+    >>> text_to_message("hello", "operator").message
+    {'role': 'user', 'content': 'hello'}
     """
     content = coerce_content(text)
     if not content:
@@ -266,6 +264,7 @@ def _pass(
                 changes.append((MOVED_RESULT, index, id))
             continue
 
+        row = entry
         kept: list[Any] = []
         if calls is not None or metadata is not None:  # on an assistant turn only
             calls = read_calls(calls)
@@ -294,10 +293,10 @@ def _pass(
             if not flat and (changed or len(kept) < len(calls)):
                 if not lifted:
                     metadata = read_metadata(metadata)
-                entry = with_calls(fields, metadata, kept, lifted)
+                row = with_calls(fields, metadata, kept, lifted)
 
         if not flat:
-            out.append(entry)
+            out.append(row)
         elif kept:
             out.append({"role": role, "content": content, "tool_calls": kept})
         elif role != "system":

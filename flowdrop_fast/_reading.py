@@ -51,7 +51,7 @@ def stored_sequence(value: list[Any] | tuple[Any, ...]) -> list[Any]:
 
 
 def read_mapping(value: object) -> dict[Any, Any] | None:
-    """A value as a `dict`: an exact `dict` is itself, anything else a new one; `None` if it can't be.
+    """A value as a `dict`, itself if it is exactly that; `None` if it cannot be read as a mapping.
 
     A `dict` subclass, any other mapping, an object with a `model_dump` method and a dataclass
     instance can be read, in this order. A class, and whatever raises while it is read, cannot.
@@ -86,7 +86,7 @@ def dataclass_fields(value: Any) -> dict[Any, Any]:
 
 
 def enum_value(value: Any) -> Any:
-    """A plain `Enum` member's value; anything else, an `Enum` that is a scalar too included, is itself."""
+    """A plain `Enum` member's value; anything else, a member that is a scalar too, is itself."""
     for _ in range(MAX_DEPTH):
         if not isinstance(value, Enum) or isinstance(value, (str, int, float)):
             return value
@@ -156,7 +156,7 @@ def read_metadata(value: object) -> dict[Any, Any] | None:
 
 
 def read_calls(value: object) -> list[Any]:
-    """The calls that a `tool_calls` value holds, in order; an unusable value is one unusable call."""
+    """The calls that a `tool_calls` value holds, in order; a value that is none is one of them."""
     try:
         if isinstance(value, str):
             text = str.__str__(value)

@@ -5,6 +5,7 @@ The records themselves are made by the backends, where the thing they tell of ha
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from .types import MaybeMessage, Message
@@ -46,8 +47,8 @@ _SENTENCES = {
     EMPTIED_TURN: "Entry {index} lost all its tool calls and has no text, so it was dropped.",
     ORPHAN_RESULT: "Entry {index} is a tool result that {why}, so it was dropped.",
     EARLY_RESULT: "Entry {index} answers {id!r} before that call is made, so it was dropped.",
-    DUPLICATE_RESULT: "Entry {index} answers {id!r}, which another result answers, so it was dropped.",
-    INTERRUPTED_RESULT: "Entry {index} calls {id!r}, which nothing answers: a result that says so was made.",
+    DUPLICATE_RESULT: "Entry {index} answers {id!r} a second time, so it was dropped.",
+    INTERRUPTED_RESULT: "Entry {index} calls {id!r} and nothing answers: a result saying so was made.",
     MOVED_RESULT: "Entry {index} answers {id!r} out of place, so it was moved to its call.",
     MOVED_SYSTEM: "Entry {index} is a system message, so it was moved to the front.",
 }
@@ -70,7 +71,8 @@ class Normalized(NamedTuple):
     dropped: int
 
 
-class Record(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Record:
     """One thing that was dropped, made or moved, and why.
 
     Attributes:

@@ -89,7 +89,9 @@ class TextToMessage:
 
     def process(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Make a message of `text`; absent text makes none."""
-        made = backend.text_to_message(inputs.get("text"), inputs.get("role"), inputs.get("tool_call_id"))
+        made = backend.text_to_message(
+            inputs.get("text"), inputs.get("role"), inputs.get("tool_call_id")
+        )
         return made._asdict()
 
 
