@@ -45,7 +45,7 @@ _SENTENCES = {
     UNUSABLE_CALL: "A tool call of entry {index} has no usable id, so it was dropped.",
     DUPLICATE_CALL: "Entry {index} calls {id!r}, an id declared before, so this call was dropped.",
     EMPTIED_TURN: "Entry {index} lost all its tool calls and has no text, so it was dropped.",
-    ORPHAN_RESULT: "Entry {index} is a tool result that {why}, so it was dropped.",
+    ORPHAN_RESULT: "Entry {index} is a result that {why}, so it was dropped.",
     EARLY_RESULT: "Entry {index} answers {id!r} before that call is made, so it was dropped.",
     DUPLICATE_RESULT: "Entry {index} answers {id!r} a second time, so it was dropped.",
     INTERRUPTED_RESULT: "Entry {index} calls {id!r} and nothing answers: a result saying so was made.",

@@ -1,0 +1,751 @@
+"""The compiled backend: the functions of `flowdrop_fast/_pure.py`, in its order, tuned.
+
+Exact dicts, lists and strs are handled here; whatever is anything else goes to `_reading`,
+`_content` and `_rewriting`, which both backends share, so that it cannot differ.
+
+Three things make this safe, and mostly fast. Values are read in one walk over a dict, during
+which nothing of the caller's can run, and are owned from then on. A row that may be flat already
+is copied first and read from the copy, which nobody else can reach. What the pass builds up lies
+in C arrays that belong to a `Pairing`, which releases them however the pass ends.
+"""
+
+cimport cython
+from cpython.dict cimport PyDict_Copy, PyDict_Next
+from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE, PyList_New
+from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_CLEAR, Py_INCREF, Py_XDECREF, Py_XINCREF
+from cpython.tuple cimport PyTuple_SET_ITEM
+from libc.string cimport memcmp, memset
+
+from flowdrop_fast._content import coerce_odd_content, mend_surrogates
+from flowdrop_fast._reading import (
+    lookup,
+    needs_cleaning,
+    read_call,
+    read_calls,
+    read_mapping,
+    read_metadata,
+    read_role,
+    read_sendable_role,
+    snapshot,
+    trimmed_id,
+    usable_id,
+)
+from flowdrop_fast._results import (
+    DUPLICATE_CALL,
+    DUPLICATE_RESULT,
+    EARLY_RESULT,
+    EMPTIED_TURN,
+    INTERRUPTED_RESULT,
+    INTERRUPTED_TEXT,
+    MOVED_RESULT,
+    MOVED_SYSTEM,
+    NO_ROLE,
+    NOT_A_MESSAGE,
+    ORPHAN_RESULT,
+    UNUSABLE_CALL,
+    Explanation,
+    Normalized,
+    TextMessage,
+    make_records,
+)
+from flowdrop_fast._rewriting import with_calls, with_id
+from flowdrop_fast import _pure
+
+cdef extern from "Python.h":
+    """
+    /* Until 3.12 the collector can run inside PyDict_Copy and leave half a dict. */
+    #define COPIES_ARE_WHOLE (PY_VERSION_HEX >= 0x030C0000)
+    #define TEXT_LENGTH(o) PyUnicode_GET_LENGTH(o)
+    #define TEXT_KIND(o) ((int)PyUnicode_KIND(o))
+    #define TEXT_DATA(o) PyUnicode_DATA(o)
+    #define TEXT_IS_ASCII(o) PyUnicode_IS_COMPACT_ASCII(o)
+    #define new_tuple(kind, n) PyType_GenericAlloc((PyTypeObject*)(kind), n)
+    """
+    bint COPIES_ARE_WHOLE
+    Py_ssize_t TEXT_LENGTH(PyObject*)
+    int TEXT_KIND(PyObject*)
+    const void* TEXT_DATA(PyObject*)
+    bint TEXT_IS_ASCII(PyObject*)
+    Py_UCS4 PyUnicode_READ_CHAR(PyObject*, Py_ssize_t)
+    bint Py_UNICODE_ISSPACE(Py_UCS4)
+    bint is_text "PyUnicode_CheckExact"(PyObject*)
+    void set_item "PyList_SET_ITEM"(object, Py_ssize_t, PyObject*)
+    Py_ssize_t PyDict_GET_SIZE(object)
+    object new_tuple(object, Py_ssize_t)
+
+
+def normalize_conversation(messages):
+    cdef list drops
+    rows, drops = _pass(messages, True, None)
+    return _named(Normalized, rows, len(drops))
+
+
+def repair_tool_pairing(messages):
+    cdef list drops
+    rows, drops = _pass(messages, False, None)
+    return _named(Normalized, rows, len(drops))
+
+
+def explain_conversation(messages):
+    cdef list changes = []
+    rows, drops = _pass(messages, True, changes)
+    return Explanation(rows, len(drops), make_records(drops, changes))
+
+
+def coerce_content(value):
+    return value if _is_sendable(<PyObject*>value) else _coerced(value)
+
+
+def text_to_message(text, role=None, tool_call_id=None):
+    content = text if _is_sendable(<PyObject*>text) else _coerced(text)
+    if not content:
+        return _named(TextMessage, [], {})
+    if _role_of(<PyObject*>role) == UNREAD:
+        role = read_sendable_role(role)
+    id = trimmed_id(tool_call_id) if role == "tool" else None
+    if id is None:
+        return _named(
+            TextMessage,
+            [{"role": role, "content": content}],
+            {"role": role, "content": content},
+        )
+    return _named(
+        TextMessage,
+        [{"role": role, "content": content, "tool_call_id": id}],
+        {"role": role, "content": content, "tool_call_id": id},
+    )
+
+
+for _function in (
+    normalize_conversation,
+    repair_tool_pairing,
+    explain_conversation,
+    coerce_content,
+    text_to_message,
+):
+    _function.__doc__ = getattr(_pure, _function.__name__).__doc__
+del _function
+
+
+# ---- Text -------------------------------------------------------------------------------------
+
+cdef enum Role:
+    UNREAD  # not exactly a str, or none of the names below
+    TOOL
+    ASSISTANT
+    SYSTEM
+    USER
+
+
+cdef inline bint _spells(PyObject* text, const char* name, Py_ssize_t length) noexcept:
+    return memcmp(TEXT_DATA(text), name, length) == 0
+
+
+cdef inline Role _role_of(PyObject* role) noexcept:
+    cdef Py_ssize_t length
+    if role == NULL or not is_text(role) or not TEXT_IS_ASCII(role):
+        return UNREAD
+    length = TEXT_LENGTH(role)
+    if length == 4:
+        if _spells(role, "tool", 4):
+            return TOOL
+        if _spells(role, "user", 4):
+            return USER
+    elif length == 9:
+        if _spells(role, "assistant", 9):
+            return ASSISTANT
+    elif length == 6:
+        if _spells(role, "system", 6):
+            return SYSTEM
+    return UNREAD
+
+
+cdef inline bint _is_sendable(PyObject* content) noexcept:
+    """Whether content is exactly a str, without surrogates: it leaves as it is."""
+    cdef Py_ssize_t i
+    cdef const unsigned short* two
+    cdef const unsigned int* four
+    cdef unsigned int found = 0
+    if not is_text(content):
+        return False
+    if TEXT_IS_ASCII(content) or TEXT_KIND(content) == 1:
+        return True
+    if TEXT_KIND(content) == 2:
+        two = <const unsigned short*>TEXT_DATA(content)
+        for i in range(TEXT_LENGTH(content)):
+            found |= (two[i] & 0xF800) == 0xD800
+    else:
+        four = <const unsigned int*>TEXT_DATA(content)
+        for i in range(TEXT_LENGTH(content)):
+            found |= (four[i] & 0xFFFFF800) == 0xD800
+    return not found
+
+
+cdef object _coerced(content):
+    if type(content) is str:
+        return mend_surrogates(content)
+    return coerce_odd_content(content)
+
+
+cdef inline bint _is_clean_id(PyObject* id) noexcept:
+    """Whether an id is exactly a str, usable as it stands."""
+    cdef Py_ssize_t length
+    if id == NULL or not is_text(id):
+        return False
+    length = TEXT_LENGTH(id)
+    if length == 0 or (length == 1 and PyUnicode_READ_CHAR(id, 0) == u"0"):
+        return False
+    return not (
+        Py_UNICODE_ISSPACE(PyUnicode_READ_CHAR(id, 0))
+        or Py_UNICODE_ISSPACE(PyUnicode_READ_CHAR(id, length - 1))
+    )
+
+
+# ---- Fields: what one walk over a dict reads ----------------------------------------------------
+
+cdef enum:  # the keys that are read
+    ROLE = 1
+    CONTENT
+    TOOL_CALLS
+    TOOL_CALL_ID
+    METADATA
+    HEALED
+    ID
+    OTHER
+    KEYS
+
+cdef enum:  # the keys of a flat row as they stand, a hexadecimal digit each
+    PLAIN_ROW = 0x12
+    TURN_ROW = 0x123
+    RESULT_ROW = 0x124
+
+cdef struct Fields:
+    PyObject* keys[KEYS]  # the key objects that this list's dicts use, owned
+    PyObject* values[KEYS]  # NULL where the dict has no such key
+    bint owned  # whether `values` are
+    unsigned long long order
+
+
+cdef inline int _learn_key(Fields* fields, PyObject* key) noexcept:
+    """Which key this object spells; the next dicts most likely use the same object."""
+    cdef Py_ssize_t length = TEXT_LENGTH(key)
+    cdef int spelled = OTHER
+    if not TEXT_IS_ASCII(key):
+        return OTHER
+    if length == 4:
+        if _spells(key, "role", 4):
+            spelled = ROLE
+    elif length == 7:
+        if _spells(key, "content", 7):
+            spelled = CONTENT
+    elif length == 10:
+        if _spells(key, "tool_calls", 10):
+            spelled = TOOL_CALLS
+    elif length == 12:
+        if _spells(key, "tool_call_id", 12):
+            spelled = TOOL_CALL_ID
+    elif length == 8:
+        if _spells(key, "metadata", 8):
+            spelled = METADATA
+    elif length == 6:
+        if _spells(key, "healed", 6):
+            spelled = HEALED
+    elif length == 2:
+        if _spells(key, "id", 2):
+            spelled = ID
+    if spelled != OTHER:
+        Py_INCREF(<object>key)
+        Py_XDECREF(fields.keys[spelled])  # a str: nothing of the caller's runs
+        fields.keys[spelled] = key
+    return spelled
+
+
+cdef inline bint _walk(Fields* fields, dict source) noexcept:
+    """Read the wanted values of a dict; False where a key is not exactly a str."""
+    cdef PyObject* key
+    cdef PyObject* value
+    cdef Py_ssize_t position = 0
+    cdef int spelled
+    cdef PyObject** keys = fields.keys
+    memset(fields.values, 0, sizeof(fields.values))
+    fields.order = 0
+    while PyDict_Next(source, &position, &key, &value):
+        if key == keys[ROLE]:
+            spelled = ROLE
+        elif key == keys[CONTENT]:
+            spelled = CONTENT
+        elif key == keys[TOOL_CALL_ID]:
+            spelled = TOOL_CALL_ID
+        elif key == keys[TOOL_CALLS]:
+            spelled = TOOL_CALLS
+        elif key == keys[METADATA]:
+            spelled = METADATA
+        elif key == keys[ID]:
+            spelled = ID
+        elif is_text(key):
+            spelled = _learn_key(fields, key)
+        else:
+            memset(fields.values, 0, sizeof(fields.values))
+            return False
+        fields.values[spelled] = value
+        fields.order = fields.order << 4 | spelled
+    return True
+
+
+cdef inline void _release(Fields* fields) noexcept:
+    cdef int key
+    if fields.owned:
+        fields.owned = False
+        for key in range(ROLE, OTHER):
+            Py_CLEAR(fields.values[key])
+
+
+cdef inline bint _read(Fields* fields, dict source, bint private) noexcept:
+    """Walk a dict and own what it holds, unless the dict is private and outlives the values."""
+    cdef int key
+    cdef bint plain
+    _release(fields)
+    if private:
+        return _walk(fields, source)
+    with cython.critical_section(source):
+        plain = _walk(fields, source)
+        for key in range(ROLE, OTHER):
+            Py_XINCREF(fields.values[key])
+    fields.owned = True
+    return plain
+
+
+cdef void _forget(Fields* fields) noexcept:
+    """Release the values and the learned keys."""
+    cdef int key
+    _release(fields)
+    for key in range(ROLE, OTHER):
+        Py_CLEAR(fields.keys[key])
+
+
+cdef void _set(Fields* fields, int key, value) noexcept:
+    if value is not None:
+        Py_INCREF(value)
+        fields.values[key] = <PyObject*>value
+
+
+cdef object _get(Fields* fields, int key):
+    return None if fields.values[key] == NULL else <object>fields.values[key]
+
+
+# ---- Pairing: the rows that leave, and the calls by id ------------------------------------------
+
+cdef struct Call:
+    PyObject* id  # owned
+    Py_hash_t hash
+    Py_ssize_t place  # where in `rows` its result belongs
+    Py_ssize_t turn  # the entry that makes the call
+    Py_ssize_t placeholder  # the entry of the placeholder that answers it, or -1
+
+
+cdef class Pairing:
+    cdef Fields entry
+    cdef Fields metadata
+    cdef Fields call
+    cdef PyObject** rows  # owned; NULL in the open place of a result
+    cdef Py_ssize_t size
+    cdef Py_ssize_t room
+    cdef Call* calls  # in the order of their declaration
+    cdef Py_ssize_t declared
+    cdef Py_ssize_t room_for_calls
+    cdef Py_ssize_t expected  # the call after the one that was answered last
+    cdef Py_ssize_t* table  # open addressing by hash: position in `calls` plus one, or 0
+    cdef size_t mask
+
+    def __dealloc__(self):
+        cdef Py_ssize_t i
+        _forget(&self.entry)
+        _forget(&self.metadata)
+        _forget(&self.call)
+        for i in range(self.size):
+            Py_XDECREF(self.rows[i])
+        for i in range(self.declared):
+            Py_XDECREF(self.calls[i].id)
+        PyMem_Free(self.rows)
+        PyMem_Free(self.calls)
+        PyMem_Free(self.table)
+
+    cdef int make_room(self, Py_ssize_t more) except -1:
+        """Make room for that many more rows."""
+        cdef Py_ssize_t room = self.size + more
+        cdef PyObject** rows
+        if room > self.room:
+            room += room >> 1
+            rows = <PyObject**>PyMem_Realloc(self.rows, room * sizeof(PyObject*))
+            if rows == NULL:
+                raise MemoryError
+            self.rows = rows
+            self.room = room
+        return 0
+
+    cdef inline int append(self, row) except -1:
+        self.make_room(1)
+        Py_INCREF(row)
+        self.rows[self.size] = <PyObject*>row
+        self.size += 1
+        return 0
+
+    cdef int open_places(self, Py_ssize_t count) except -1:
+        self.make_room(count)
+        memset(&self.rows[self.size], 0, count * sizeof(PyObject*))
+        self.size += count
+        return 0
+
+    cdef inline void put(self, Py_ssize_t place, row) noexcept:
+        cdef PyObject* left = self.rows[place]
+        Py_INCREF(row)
+        self.rows[place] = <PyObject*>row
+        Py_XDECREF(left)
+
+    cdef inline Py_ssize_t find(self, str id) except -2:
+        """The position of the call of that id, or -1. Results mostly come in the order of calls."""
+        cdef Py_ssize_t position
+        if self.expected < self.declared and id == <str>self.calls[self.expected].id:
+            position = self.expected
+        else:
+            position = self.look_up(id, hash(id))
+        self.expected = position + 1
+        return position
+
+    cdef Py_ssize_t look_up(self, str id, Py_hash_t hashed) except -2:
+        cdef size_t slot = <size_t>hashed & self.mask
+        cdef size_t perturb = <size_t>hashed
+        cdef Py_ssize_t position
+        if self.declared == 0:
+            return -1
+        while self.table[slot]:
+            position = self.table[slot] - 1
+            if self.calls[position].hash == hashed and id == <str>self.calls[position].id:
+                return position
+            perturb >>= 5
+            slot = (slot * 5 + perturb + 1) & self.mask
+        return -1
+
+    cdef bint declare(self, str id, Py_ssize_t place, Py_ssize_t turn) except -1:
+        """Take an id for a call; False if it was declared before."""
+        cdef Py_hash_t hashed = hash(id)
+        cdef Call* call
+        if self.look_up(id, hashed) >= 0:
+            return False
+        if self.declared == self.room_for_calls:
+            self.make_room_for_calls()
+        call = &self.calls[self.declared]
+        Py_INCREF(id)
+        call.id = <PyObject*>id
+        call.hash = hashed
+        call.place = place
+        call.turn = turn
+        call.placeholder = -1
+        self.enter(self.declared)
+        self.declared += 1
+        return True
+
+    cdef void enter(self, Py_ssize_t position) noexcept:
+        cdef size_t perturb = <size_t>self.calls[position].hash
+        cdef size_t slot = perturb & self.mask
+        while self.table[slot]:
+            perturb >>= 5
+            slot = (slot * 5 + perturb + 1) & self.mask
+        self.table[slot] = position + 1
+
+    cdef int make_room_for_calls(self) except -1:
+        """Double the calls and give the table at least two slots for each."""
+        cdef Py_ssize_t room = self.room_for_calls * 2 or 8
+        cdef Call* calls = <Call*>PyMem_Realloc(self.calls, room * sizeof(Call))
+        cdef Py_ssize_t* table
+        cdef Py_ssize_t position
+        if calls == NULL:
+            raise MemoryError
+        self.calls = calls
+        table = <Py_ssize_t*>PyMem_Malloc(room * 2 * sizeof(Py_ssize_t))
+        if table == NULL:
+            raise MemoryError
+        memset(table, 0, room * 2 * sizeof(Py_ssize_t))
+        PyMem_Free(self.table)
+        self.table = table
+        self.mask = <size_t>(room * 2 - 1)
+        self.room_for_calls = room
+        for position in range(self.declared):
+            self.enter(position)
+        return 0
+
+    cdef list take_rows(self, Py_ssize_t leading, list late_system):
+        """All rows as a list, the late system rows behind the leading ones."""
+        cdef Py_ssize_t late = PyList_GET_SIZE(late_system)
+        cdef list out = PyList_New(self.size + late)
+        cdef Py_ssize_t i
+        for i in range(leading):
+            set_item(out, i, self.rows[i])
+        for i in range(late):
+            Py_INCREF(late_system[i])
+            set_item(out, leading + i, PyList_GET_ITEM(late_system, i))
+        for i in range(leading, self.size):
+            set_item(out, late + i, self.rows[i])
+        self.size = 0  # the list owns them now
+        return out
+
+
+cdef tuple _pass(messages, bint flat, list changes):
+    cdef list entries = (<list>messages)[:] if type(messages) is list else snapshot(messages)
+    cdef Py_ssize_t index, leading = 0, unanswered = 0, frontier = 0, position, place, i, count
+    cdef list drops = [], late_system = [], strays = [], kept
+    cdef Pairing pairing = Pairing.__new__(Pairing)
+    cdef Fields* read = &pairing.entry
+    cdef Call* declared
+    cdef Role kind
+    cdef bint as_it_is, lifted, changed, guess, cleaned
+    cdef dict fields, copy
+    cdef str id
+
+    pairing.make_room(PyList_GET_SIZE(entries))
+    for index in range(PyList_GET_SIZE(entries)):
+        entry = entries[index]
+        if type(entry) is dict:
+            fields = entry
+        else:
+            mapping = read_mapping(entry)
+            if mapping is None:
+                drops.append((NOT_A_MESSAGE, index, None))
+                continue
+            fields = mapping
+
+        # A row that may leave as it is: copied first, and read from the copy.
+        as_it_is = flat and COPIES_ARE_WHOLE and 2 <= PyDict_GET_SIZE(fields) <= 3
+        if as_it_is:
+            copy = PyDict_Copy(fields)
+        else:
+            copy = fields
+        if not _read(read, copy, as_it_is):
+            as_it_is = False
+            try:
+                _look_up(read, fields)
+            except Exception:  # a stored key's own __eq__ may raise
+                drops.append((NOT_A_MESSAGE, index, None))
+                continue
+
+        kind = _role_of(read.values[ROLE])
+        role = _get(read, ROLE)
+        if kind == UNREAD:
+            role = read_role(role)
+            if role is None:
+                drops.append((NO_ROLE, index, None))
+                continue
+            kind = _role_of(<PyObject*>role)
+            as_it_is = as_it_is and <PyObject*>role == read.values[ROLE]
+        content = _get(read, CONTENT)
+        if flat and not _is_sendable(<PyObject*>content):
+            content = _coerced(content)
+            as_it_is = False
+
+        if kind == TOOL:
+            metadata = _read_metadata(pairing)
+            answered = _get(read, TOOL_CALL_ID)
+            lifted = False
+            if _is_clean_id(<PyObject*>answered):
+                id = <str>answered
+            else:
+                as_it_is = False
+                id = usable_id(answered)
+                lifted = id is None
+                if lifted:
+                    answered = _get(&pairing.metadata, TOOL_CALL_ID)
+                    id = <str>answered if _is_clean_id(<PyObject*>answered) else usable_id(answered)
+            if id is None:
+                drops.append((ORPHAN_RESULT, index, None))
+                continue
+            guess = (
+                _get(read, HEALED) is True
+                or _get(&pairing.metadata, HEALED) is True
+                or _is_interrupted(content)
+            )
+            position = pairing.find(id)
+            if position < 0:
+                strays.append((index, id))
+                continue
+            declared = &pairing.calls[position]
+            if pairing.rows[declared.place] == NULL:
+                unanswered -= 1
+            elif declared.placeholder >= 0 and not guess:
+                drops.append((DUPLICATE_RESULT, declared.placeholder, id))
+                declared.placeholder = -1
+            else:
+                drops.append((DUPLICATE_RESULT, index, id))
+                continue
+            if guess:
+                declared.placeholder = index
+            if flat:
+                if as_it_is and read.order == RESULT_ROW:
+                    row = copy
+                else:
+                    row = {"role": role, "content": content, "tool_call_id": id}
+            elif needs_cleaning(answered, id):
+                row = with_id(fields, metadata if lifted else None, id)
+            else:
+                row = entry
+            pairing.put(declared.place, row)
+            if declared.place >= frontier:
+                frontier = declared.place
+            elif changes is not None:
+                changes.append((MOVED_RESULT, index, id))
+            continue
+
+        row = entry
+        kept = None
+        if kind == ASSISTANT:
+            calls = _get(read, TOOL_CALLS)
+            if type(calls) is list:
+                kept = (<list>calls)[:]
+            elif calls is not None:
+                kept = read_calls(calls)
+            lifted = not kept
+            if lifted:
+                metadata = _read_metadata(pairing)
+                calls = _get(&pairing.metadata, TOOL_CALLS)
+                if type(calls) is list:
+                    kept = (<list>calls)[:]
+                elif calls is not None:
+                    kept = read_calls(calls)
+            if kept:
+                changed = False
+                count = 0
+                place = pairing.size + 1
+                pairing.expected = pairing.declared
+                for i in range(PyList_GET_SIZE(kept)):
+                    call = kept[i]
+                    cleaned = False
+                    id = _call_id(pairing, call)
+                    if id is None:
+                        usable = read_call(call)
+                        if usable is None:
+                            drops.append((UNUSABLE_CALL, index, None))
+                            continue
+                        id, clean_call, cleaned = usable
+                        if flat or cleaned:
+                            call = clean_call
+                    if not pairing.declare(id, place + count, index):
+                        drops.append((DUPLICATE_CALL, index, id))
+                        continue
+                    kept[count] = call
+                    count += 1
+                    changed = changed or cleaned
+                changed = changed or count < PyList_GET_SIZE(kept)
+                del kept[count:]
+                if count == 0 and not (content if flat else coerce_content(content)):
+                    drops.append((EMPTIED_TURN, index, None))
+                    continue
+                if changed and not flat:
+                    if not lifted:
+                        metadata = _read_metadata(pairing)
+                    row = with_calls(fields, metadata, kept, lifted)
+
+        if flat:
+            if kept:
+                if as_it_is and not lifted and read.order == TURN_ROW:
+                    row = copy
+                    row["tool_calls"] = kept
+                else:
+                    row = {"role": role, "content": content, "tool_calls": kept}
+            elif as_it_is and read.order == PLAIN_ROW:
+                row = copy
+            else:
+                row = {"role": role, "content": content}
+            if kind == SYSTEM:
+                if leading < pairing.size:
+                    late_system.append(row)
+                    if changes is not None:
+                        changes.append((MOVED_SYSTEM, index, None))
+                    continue
+                leading += 1
+        pairing.append(row)
+        frontier = pairing.size
+        if kept:
+            pairing.open_places(PyList_GET_SIZE(kept))
+            unanswered += PyList_GET_SIZE(kept)
+
+    for index, id in strays:
+        drops.append((EARLY_RESULT if pairing.find(id) >= 0 else ORPHAN_RESULT, index, id))
+    if unanswered:
+        for position in range(pairing.declared):
+            declared = &pairing.calls[position]
+            if pairing.rows[declared.place] == NULL:
+                id = <str>declared.id
+                row = {"role": "tool", "content": INTERRUPTED_TEXT, "tool_call_id": id}
+                pairing.put(declared.place, row)
+                if changes is not None:
+                    changes.append((INTERRUPTED_RESULT, declared.turn, id))
+    return pairing.take_rows(leading, late_system), drops
+
+
+cdef int _look_up(Fields* read, dict fields) except -1:
+    """Read a dict that has keys of odd types as the reference does."""
+    get = fields.get
+    read.owned = True
+    role = get("role")
+    _set(read, ROLE, role)
+    _set(read, CONTENT, get("content"))
+    if type(role) is not str or not role.strip():
+        role = read_role(role)
+    if role == "tool":
+        _set(read, TOOL_CALL_ID, get("tool_call_id"))
+        _set(read, HEALED, get("healed"))
+        _set(read, METADATA, get("metadata"))
+    elif role == "assistant":
+        _set(read, TOOL_CALLS, get("tool_calls"))
+        _set(read, METADATA, get("metadata"))
+    return 0
+
+
+cdef object _read_metadata(Pairing pairing):
+    """Read an entry's metadata into the pairing's fields; return it, if there is any."""
+    cdef Fields* read = &pairing.metadata
+    metadata = _get(&pairing.entry, METADATA)
+    _release(read)
+    memset(read.values, 0, sizeof(read.values))
+    if metadata is None:
+        return None
+    if type(metadata) is not dict:
+        metadata = read_metadata(metadata)
+        if metadata is None:
+            return None
+    if not _read(read, metadata, False):
+        _set(read, TOOL_CALLS, lookup(metadata, "tool_calls"))
+        _set(read, TOOL_CALL_ID, lookup(metadata, "tool_call_id"))
+        _set(read, HEALED, lookup(metadata, "healed"))
+    return metadata
+
+
+cdef str _call_id(Pairing pairing, call):
+    """The id of a call that may leave as it is, or None."""
+    cdef PyObject* id
+    if type(call) is not dict or not _read(&pairing.call, call, False):
+        return None
+    id = pairing.call.values[TOOL_CALL_ID]
+    if id == NULL:
+        id = pairing.call.values[ID]
+    return <str>id if _is_clean_id(id) else None
+
+
+cdef bint _is_interrupted(content):
+    """Whether content, coerced, is the text of a synthetic result."""
+    if type(content) is str:
+        return <str>content == <str>INTERRUPTED_TEXT
+    if type(content) is list or type(content) is dict:
+        return False  # JSON text starts with a bracket
+    return coerce_odd_content(content) == INTERRUPTED_TEXT
+
+
+cdef object _named(kind, first, second):
+    """A named tuple of two, made without a call of its Python constructor."""
+    cdef object made = new_tuple(kind, 2)
+    Py_INCREF(first)
+    PyTuple_SET_ITEM(made, 0, first)
+    Py_INCREF(second)
+    PyTuple_SET_ITEM(made, 1, second)
+    return made
