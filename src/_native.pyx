@@ -10,7 +10,7 @@ in C arrays that belong to a `Pairing`, which releases them however the pass end
 """
 
 cimport cython
-from cpython.dict cimport PyDict_Copy, PyDict_Next
+from cpython.dict cimport PyDict_Copy, PyDict_Next, PyDict_SetItem
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE, PyList_New
 from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.object cimport PyObject
@@ -71,6 +71,8 @@ cdef extern from "Python.h":
     Py_UCS4 PyUnicode_READ_CHAR(PyObject*, Py_ssize_t)
     bint Py_UNICODE_ISSPACE(Py_UCS4)
     bint is_text "PyUnicode_CheckExact"(PyObject*)
+    bint is_dict "PyDict_CheckExact"(PyObject*)
+    bint is_list "PyList_CheckExact"(PyObject*)
     void set_item "PyList_SET_ITEM"(object, Py_ssize_t, PyObject*)
     Py_ssize_t PyDict_GET_SIZE(object)
     object new_tuple(object, Py_ssize_t)
@@ -128,6 +130,8 @@ for _function in (
     _function.__doc__ = getattr(_pure, _function.__name__).__doc__
 del _function
 
+cdef Py_ssize_t INTERRUPTED_LENGTH = len(INTERRUPTED_TEXT)
+
 
 # ---- Text -------------------------------------------------------------------------------------
 
@@ -164,43 +168,58 @@ cdef inline Role _role_of(PyObject* role) noexcept:
 
 cdef inline bint _is_sendable(PyObject* content) noexcept:
     """Whether content is exactly a str, without surrogates: it leaves as it is."""
-    cdef Py_ssize_t i
+    return (
+        content != NULL
+        and is_text(content)
+        and (TEXT_IS_ASCII(content) or not _has_surrogates(content))
+    )
+
+
+cdef bint _has_surrogates(PyObject* text) noexcept:
+    cdef Py_ssize_t i, length = TEXT_LENGTH(text)
     cdef const unsigned short* two
     cdef const unsigned int* four
-    cdef unsigned int found = 0
-    if not is_text(content):
-        return False
-    if TEXT_IS_ASCII(content) or TEXT_KIND(content) == 1:
-        return True
-    if TEXT_KIND(content) == 2:
-        two = <const unsigned short*>TEXT_DATA(content)
-        for i in range(TEXT_LENGTH(content)):
-            found |= (two[i] & 0xF800) == 0xD800
-    else:
-        four = <const unsigned int*>TEXT_DATA(content)
-        for i in range(TEXT_LENGTH(content)):
-            found |= (four[i] & 0xFFFFF800) == 0xD800
-    return not found
+    cdef unsigned short found = 0  # as wide as what is compared, so that compilers vectorize
+    cdef unsigned int found_wide = 0
+    if TEXT_KIND(text) == 2:
+        two = <const unsigned short*>TEXT_DATA(text)
+        for i in range(length):
+            found |= <unsigned short>((two[i] & 0xF800) == 0xD800)
+    elif TEXT_KIND(text) == 4:
+        four = <const unsigned int*>TEXT_DATA(text)
+        for i in range(length):
+            found_wide |= <unsigned int>((four[i] & 0xFFFFF800) == 0xD800)
+    return found != 0 or found_wide != 0
 
 
 cdef object _coerced(content):
-    if type(content) is str:
-        return mend_surrogates(content)
-    return coerce_odd_content(content)
+    return mend_surrogates(content) if type(content) is str else coerce_odd_content(content)
+
+
+cdef inline bint _same_text(PyObject* one, PyObject* other) noexcept:
+    cdef Py_ssize_t length
+    if one == other:
+        return True
+    length = TEXT_LENGTH(one)
+    if length != TEXT_LENGTH(other) or TEXT_KIND(one) != TEXT_KIND(other):
+        return False
+    return memcmp(TEXT_DATA(one), TEXT_DATA(other), <size_t>(length * TEXT_KIND(one))) == 0
 
 
 cdef inline bint _is_clean_id(PyObject* id) noexcept:
     """Whether an id is exactly a str, usable as it stands."""
     cdef Py_ssize_t length
+    cdef Py_UCS4 first, last
     if id == NULL or not is_text(id):
         return False
     length = TEXT_LENGTH(id)
-    if length == 0 or (length == 1 and PyUnicode_READ_CHAR(id, 0) == u"0"):
+    if length == 0:
         return False
-    return not (
-        Py_UNICODE_ISSPACE(PyUnicode_READ_CHAR(id, 0))
-        or Py_UNICODE_ISSPACE(PyUnicode_READ_CHAR(id, length - 1))
-    )
+    first = PyUnicode_READ_CHAR(id, 0)
+    last = PyUnicode_READ_CHAR(id, length - 1)
+    if length == 1 and first == u"0":
+        return False
+    return not (Py_UNICODE_ISSPACE(first) or Py_UNICODE_ISSPACE(last))
 
 
 # ---- Fields: what one walk over a dict reads ----------------------------------------------------
@@ -213,8 +232,7 @@ cdef enum:  # the keys that are read
     METADATA
     HEALED
     ID
-    OTHER
-    KEYS
+    OTHER  # and the number of the keys above, with one that is never used
 
 cdef enum:  # the keys of a flat row as they stand, a hexadecimal digit each
     PLAIN_ROW = 0x12
@@ -222,8 +240,8 @@ cdef enum:  # the keys of a flat row as they stand, a hexadecimal digit each
     RESULT_ROW = 0x124
 
 cdef struct Fields:
-    PyObject* keys[KEYS]  # the key objects that this list's dicts use, owned
-    PyObject* values[KEYS]  # NULL where the dict has no such key
+    PyObject* keys[OTHER]  # the key objects that this list's dicts use, owned
+    PyObject* values[OTHER]  # NULL where the dict has no such key
     bint owned  # whether `values` are
     unsigned long long order
 
@@ -262,35 +280,42 @@ cdef inline int _learn_key(Fields* fields, PyObject* key) noexcept:
     return spelled
 
 
-cdef inline bint _walk(Fields* fields, dict source) noexcept:
+cdef inline int _spelled(Fields* fields, PyObject* key) noexcept:
+    """Which key this is: OTHER if none that is read, 0 if it is not exactly a str."""
+    cdef PyObject** keys = fields.keys
+    if key == keys[ROLE]:
+        return ROLE
+    if key == keys[CONTENT]:
+        return CONTENT
+    if key == keys[TOOL_CALL_ID]:
+        return TOOL_CALL_ID
+    if key == keys[TOOL_CALLS]:
+        return TOOL_CALLS
+    if key == keys[METADATA]:
+        return METADATA
+    if key == keys[ID]:
+        return ID
+    return _learn_key(fields, key) if is_text(key) else 0
+
+
+cdef inline bint _walk(Fields* fields, dict source, bint own) noexcept:
     """Read the wanted values of a dict; False where a key is not exactly a str."""
     cdef PyObject* key
     cdef PyObject* value
-    cdef Py_ssize_t position = 0
+    cdef Py_ssize_t position = 0, left = PyDict_GET_SIZE(source)
+    cdef unsigned long long order = 0
     cdef int spelled
-    cdef PyObject** keys = fields.keys
-    memset(fields.values, 0, sizeof(fields.values))
-    fields.order = 0
-    while PyDict_Next(source, &position, &key, &value):
-        if key == keys[ROLE]:
-            spelled = ROLE
-        elif key == keys[CONTENT]:
-            spelled = CONTENT
-        elif key == keys[TOOL_CALL_ID]:
-            spelled = TOOL_CALL_ID
-        elif key == keys[TOOL_CALLS]:
-            spelled = TOOL_CALLS
-        elif key == keys[METADATA]:
-            spelled = METADATA
-        elif key == keys[ID]:
-            spelled = ID
-        elif is_text(key):
-            spelled = _learn_key(fields, key)
-        else:
-            memset(fields.values, 0, sizeof(fields.values))
+    while left and PyDict_Next(source, &position, &key, &value):
+        left -= 1
+        spelled = _spelled(fields, key)
+        if spelled == 0:
             return False
-        fields.values[spelled] = value
-        fields.order = fields.order << 4 | spelled
+        order = order << 4 | <unsigned long long>spelled
+        if spelled != OTHER:
+            if own:
+                Py_INCREF(<object>value)
+            fields.values[spelled] = value
+    fields.order = order
     return True
 
 
@@ -300,21 +325,24 @@ cdef inline void _release(Fields* fields) noexcept:
         fields.owned = False
         for key in range(ROLE, OTHER):
             Py_CLEAR(fields.values[key])
+    else:
+        memset(fields.values, 0, sizeof(fields.values))
 
 
-cdef inline bint _read(Fields* fields, dict source, bint private) noexcept:
-    """Walk a dict and own what it holds, unless the dict is private and outlives the values."""
-    cdef int key
+cdef inline bint _read(Fields* fields, dict source) noexcept:
+    """Walk a dict and own what was read there."""
     cdef bint plain
     _release(fields)
-    if private:
-        return _walk(fields, source)
-    with cython.critical_section(source):
-        plain = _walk(fields, source)
-        for key in range(ROLE, OTHER):
-            Py_XINCREF(fields.values[key])
     fields.owned = True
+    with cython.critical_section(source):
+        plain = _walk(fields, source, True)
     return plain
+
+
+cdef inline bint _read_private(Fields* fields, dict source) noexcept:
+    """Walk a dict that only we can reach; the values live as long as it does."""
+    _release(fields)
+    return _walk(fields, source, False)
 
 
 cdef void _forget(Fields* fields) noexcept:
@@ -326,12 +354,11 @@ cdef void _forget(Fields* fields) noexcept:
 
 
 cdef void _set(Fields* fields, int key, value) noexcept:
-    if value is not None:
-        Py_INCREF(value)
-        fields.values[key] = <PyObject*>value
+    Py_INCREF(value)
+    fields.values[key] = <PyObject*>value
 
 
-cdef object _get(Fields* fields, int key):
+cdef inline object _get(Fields* fields, int key):
     return None if fields.values[key] == NULL else <object>fields.values[key]
 
 
@@ -406,36 +433,35 @@ cdef class Pairing:
 
     cdef inline Py_ssize_t find(self, str id) except -2:
         """The position of the call of that id, or -1. Results mostly come in the order of calls."""
-        cdef Py_ssize_t position
-        if self.expected < self.declared and id == <str>self.calls[self.expected].id:
-            position = self.expected
-        else:
-            position = self.look_up(id, hash(id))
+        cdef Py_ssize_t position = self.expected
+        if position >= self.declared or not _same_text(<PyObject*>id, self.calls[position].id):
+            position = -1 if self.declared == 0 else self.table[self.slot_of(id, hash(id))] - 1
         self.expected = position + 1
         return position
 
-    cdef Py_ssize_t look_up(self, str id, Py_hash_t hashed) except -2:
-        cdef size_t slot = <size_t>hashed & self.mask
+    cdef size_t slot_of(self, str id, Py_hash_t hashed) noexcept:
+        """The slot of the table that holds the call of that id, or the free one where it belongs."""
         cdef size_t perturb = <size_t>hashed
-        cdef Py_ssize_t position
-        if self.declared == 0:
-            return -1
+        cdef size_t slot = perturb & self.mask
+        cdef Call* call
         while self.table[slot]:
-            position = self.table[slot] - 1
-            if self.calls[position].hash == hashed and id == <str>self.calls[position].id:
-                return position
+            call = &self.calls[self.table[slot] - 1]
+            if call.hash == hashed and _same_text(<PyObject*>id, call.id):
+                break
             perturb >>= 5
             slot = (slot * 5 + perturb + 1) & self.mask
-        return -1
+        return slot
 
     cdef bint declare(self, str id, Py_ssize_t place, Py_ssize_t turn) except -1:
         """Take an id for a call; False if it was declared before."""
         cdef Py_hash_t hashed = hash(id)
         cdef Call* call
-        if self.look_up(id, hashed) >= 0:
-            return False
+        cdef size_t slot
         if self.declared == self.room_for_calls:
             self.make_room_for_calls()
+        slot = self.slot_of(id, hashed)
+        if self.table[slot]:
+            return False
         call = &self.calls[self.declared]
         Py_INCREF(id)
         call.id = <PyObject*>id
@@ -443,17 +469,9 @@ cdef class Pairing:
         call.place = place
         call.turn = turn
         call.placeholder = -1
-        self.enter(self.declared)
         self.declared += 1
+        self.table[slot] = self.declared
         return True
-
-    cdef void enter(self, Py_ssize_t position) noexcept:
-        cdef size_t perturb = <size_t>self.calls[position].hash
-        cdef size_t slot = perturb & self.mask
-        while self.table[slot]:
-            perturb >>= 5
-            slot = (slot * 5 + perturb + 1) & self.mask
-        self.table[slot] = position + 1
 
     cdef int make_room_for_calls(self) except -1:
         """Double the calls and give the table at least two slots for each."""
@@ -461,6 +479,7 @@ cdef class Pairing:
         cdef Call* calls = <Call*>PyMem_Realloc(self.calls, room * sizeof(Call))
         cdef Py_ssize_t* table
         cdef Py_ssize_t position
+        cdef size_t slot
         if calls == NULL:
             raise MemoryError
         self.calls = calls
@@ -473,7 +492,8 @@ cdef class Pairing:
         self.mask = <size_t>(room * 2 - 1)
         self.room_for_calls = room
         for position in range(self.declared):
-            self.enter(position)
+            slot = self.slot_of(<str>self.calls[position].id, self.calls[position].hash)
+            table[slot] = position + 1
         return 0
 
     cdef list take_rows(self, Py_ssize_t leading, list late_system):
@@ -494,77 +514,89 @@ cdef class Pairing:
 
 cdef tuple _pass(messages, bint flat, list changes):
     cdef list entries = (<list>messages)[:] if type(messages) is list else snapshot(messages)
-    cdef Py_ssize_t index, leading = 0, unanswered = 0, frontier = 0, position, place, i, count
+    cdef Py_ssize_t index, place, position, i, count, leading = 0, unanswered = 0, frontier = 0
     cdef list drops = [], late_system = [], strays = [], kept
     cdef Pairing pairing = Pairing.__new__(Pairing)
     cdef Fields* read = &pairing.entry
     cdef Call* declared
     cdef Role kind
-    cdef bint as_it_is, lifted, changed, guess, cleaned
-    cdef dict fields, copy
+    cdef bint copied, as_it_is, lifted, changed, guess, cleaned
+    cdef PyObject* entry
+    cdef PyObject* role
+    cdef PyObject* content
+    cdef PyObject* answered
+    cdef dict fields, source
     cdef str id
 
     pairing.make_room(PyList_GET_SIZE(entries))
     for index in range(PyList_GET_SIZE(entries)):
-        entry = entries[index]
-        if type(entry) is dict:
-            fields = entry
+        entry = PyList_GET_ITEM(entries, index)
+        if is_dict(entry):
+            fields = <dict>entry
         else:
-            mapping = read_mapping(entry)
-            if mapping is None:
+            fields = read_mapping(<object>entry)
+            if fields is None:
                 drops.append((NOT_A_MESSAGE, index, None))
                 continue
-            fields = mapping
 
         # A row that may leave as it is: copied first, and read from the copy.
-        as_it_is = flat and COPIES_ARE_WHOLE and 2 <= PyDict_GET_SIZE(fields) <= 3
-        if as_it_is:
-            copy = PyDict_Copy(fields)
+        copied = flat and COPIES_ARE_WHOLE and 2 <= PyDict_GET_SIZE(fields) <= 3
+        if copied:
+            source = PyDict_Copy(fields)
+            as_it_is = _read_private(read, source)
         else:
-            copy = fields
-        if not _read(read, copy, as_it_is):
-            as_it_is = False
+            source = fields
+            as_it_is = _read(read, source)
+        if not as_it_is:
             try:
-                _look_up(read, fields)
+                _look_up(read, source)
             except Exception:  # a stored key's own __eq__ may raise
                 drops.append((NOT_A_MESSAGE, index, None))
                 continue
+        as_it_is = as_it_is and copied
 
-        kind = _role_of(read.values[ROLE])
-        role = _get(read, ROLE)
+        role = read.values[ROLE]
+        kind = _role_of(role)
         if kind == UNREAD:
-            role = read_role(role)
-            if role is None:
+            odd_role = read_role(_get(read, ROLE))
+            if odd_role is None:
                 drops.append((NO_ROLE, index, None))
                 continue
-            kind = _role_of(<PyObject*>role)
-            as_it_is = as_it_is and <PyObject*>role == read.values[ROLE]
-        content = _get(read, CONTENT)
-        if flat and not _is_sendable(<PyObject*>content):
-            content = _coerced(content)
-            as_it_is = False
+            as_it_is = as_it_is and role == <PyObject*>odd_role
+            role = <PyObject*>odd_role
+            kind = _role_of(role)
+        content = read.values[CONTENT]
+        if content == NULL:
+            content = <PyObject*>None
+        if flat and not _is_sendable(content):
+            coerced = _coerced(<object>content)
+            as_it_is = as_it_is and content == <PyObject*>coerced
+            content = <PyObject*>coerced
 
         if kind == TOOL:
-            metadata = _read_metadata(pairing)
-            answered = _get(read, TOOL_CALL_ID)
+            answered = read.values[TOOL_CALL_ID]
+            metadata = None
+            guess = read.values[HEALED] == <PyObject*>True
+            if read.values[METADATA] != NULL:
+                metadata = _read_metadata(pairing)
+                guess = guess or pairing.metadata.values[HEALED] == <PyObject*>True
             lifted = False
-            if _is_clean_id(<PyObject*>answered):
+            if _is_clean_id(answered):
                 id = <str>answered
             else:
                 as_it_is = False
-                id = usable_id(answered)
-                lifted = id is None
-                if lifted:
-                    answered = _get(&pairing.metadata, TOOL_CALL_ID)
-                    id = <str>answered if _is_clean_id(<PyObject*>answered) else usable_id(answered)
+                id = usable_id(<object>answered) if answered != NULL else None
+                if id is None and metadata is not None:
+                    lifted = True
+                    answered = pairing.metadata.values[TOOL_CALL_ID]
+                    if _is_clean_id(answered):
+                        id = <str>answered
+                    elif answered != NULL:
+                        id = usable_id(<object>answered)
             if id is None:
                 drops.append((ORPHAN_RESULT, index, None))
                 continue
-            guess = (
-                _get(read, HEALED) is True
-                or _get(&pairing.metadata, HEALED) is True
-                or _is_interrupted(content)
-            )
+            guess = guess or _is_interrupted(content)
             position = pairing.find(id)
             if position < 0:
                 strays.append((index, id))
@@ -580,53 +612,46 @@ cdef tuple _pass(messages, bint flat, list changes):
                 continue
             if guess:
                 declared.placeholder = index
-            if flat:
-                if as_it_is and read.order == RESULT_ROW:
-                    row = copy
-                else:
-                    row = {"role": role, "content": content, "tool_call_id": id}
-            elif needs_cleaning(answered, id):
-                row = with_id(fields, metadata if lifted else None, id)
-            else:
-                row = entry
-            pairing.put(declared.place, row)
             if declared.place >= frontier:
                 frontier = declared.place
             elif changes is not None:
                 changes.append((MOVED_RESULT, index, id))
+            if not flat:
+                if needs_cleaning(<object>answered, id):
+                    row = with_id(fields, metadata if lifted else None, id)
+                else:
+                    row = <object>entry
+            elif as_it_is and read.order == RESULT_ROW:
+                row = source
+            else:
+                row = {"role": <object>role, "content": <object>content, "tool_call_id": id}
+            pairing.put(declared.place, row)
             continue
 
-        row = entry
         kept = None
+        changed = False
         if kind == ASSISTANT:
-            calls = _get(read, TOOL_CALLS)
-            if type(calls) is list:
-                kept = (<list>calls)[:]
-            elif calls is not None:
-                kept = read_calls(calls)
+            if read.values[TOOL_CALLS] != NULL:
+                kept = _read_calls(read)
             lifted = not kept
-            if lifted:
+            if lifted and read.values[METADATA] != NULL:
                 metadata = _read_metadata(pairing)
-                calls = _get(&pairing.metadata, TOOL_CALLS)
-                if type(calls) is list:
-                    kept = (<list>calls)[:]
-                elif calls is not None:
-                    kept = read_calls(calls)
+                if pairing.metadata.values[TOOL_CALLS] != NULL:
+                    kept = _read_calls(&pairing.metadata)
             if kept:
-                changed = False
                 count = 0
                 place = pairing.size + 1
                 pairing.expected = pairing.declared
                 for i in range(PyList_GET_SIZE(kept)):
                     call = kept[i]
-                    cleaned = False
-                    id = _call_id(pairing, call)
+                    id = _call_id(&pairing.call, call)
                     if id is None:
                         usable = read_call(call)
                         if usable is None:
                             drops.append((UNUSABLE_CALL, index, None))
                             continue
                         id, clean_call, cleaned = usable
+                        changed = changed or cleaned
                         if flat or cleaned:
                             call = clean_call
                     if not pairing.declare(id, place + count, index):
@@ -634,35 +659,38 @@ cdef tuple _pass(messages, bint flat, list changes):
                         continue
                     kept[count] = call
                     count += 1
-                    changed = changed or cleaned
-                changed = changed or count < PyList_GET_SIZE(kept)
-                del kept[count:]
-                if count == 0 and not (content if flat else coerce_content(content)):
-                    drops.append((EMPTIED_TURN, index, None))
-                    continue
+                if count < PyList_GET_SIZE(kept):
+                    changed = True
+                    del kept[count:]
+                    if count == 0 and not (
+                        <object>content if flat else coerce_content(<object>content)
+                    ):
+                        drops.append((EMPTIED_TURN, index, None))
+                        continue
                 if changed and not flat:
                     if not lifted:
                         metadata = _read_metadata(pairing)
-                    row = with_calls(fields, metadata, kept, lifted)
+                    fields = with_calls(fields, metadata, kept, lifted)
 
-        if flat:
-            if kept:
-                if as_it_is and not lifted and read.order == TURN_ROW:
-                    row = copy
-                    row["tool_calls"] = kept
-                else:
-                    row = {"role": role, "content": content, "tool_calls": kept}
-            elif as_it_is and read.order == PLAIN_ROW:
-                row = copy
+        if not flat:
+            row = fields if changed else <object>entry
+        elif kept:
+            if as_it_is and read.order == TURN_ROW:
+                row = source
+                PyDict_SetItem(row, <object>read.keys[TOOL_CALLS], kept)
             else:
-                row = {"role": role, "content": content}
-            if kind == SYSTEM:
-                if leading < pairing.size:
-                    late_system.append(row)
-                    if changes is not None:
-                        changes.append((MOVED_SYSTEM, index, None))
-                    continue
-                leading += 1
+                row = {"role": <object>role, "content": <object>content, "tool_calls": kept}
+        elif as_it_is and read.order == PLAIN_ROW:
+            row = source
+        else:
+            row = {"role": <object>role, "content": <object>content}
+        if kind == SYSTEM and flat:
+            if leading < pairing.size:
+                late_system.append(row)
+                if changes is not None:
+                    changes.append((MOVED_SYSTEM, index, None))
+                continue
+            leading += 1
         pairing.append(row)
         frontier = pairing.size
         if kept:
@@ -684,8 +712,9 @@ cdef tuple _pass(messages, bint flat, list changes):
 
 
 cdef int _look_up(Fields* read, dict fields) except -1:
-    """Read a dict that has keys of odd types as the reference does."""
+    """Read a dict that has keys of odd types, as the reference does."""
     get = fields.get
+    _release(read)
     read.owned = True
     role = get("role")
     _set(read, ROLE, role)
@@ -707,38 +736,60 @@ cdef object _read_metadata(Pairing pairing):
     cdef Fields* read = &pairing.metadata
     metadata = _get(&pairing.entry, METADATA)
     _release(read)
-    memset(read.values, 0, sizeof(read.values))
-    if metadata is None:
-        return None
     if type(metadata) is not dict:
         metadata = read_metadata(metadata)
         if metadata is None:
             return None
-    if not _read(read, metadata, False):
+    if not _read(read, metadata):
+        _release(read)
+        read.owned = True
         _set(read, TOOL_CALLS, lookup(metadata, "tool_calls"))
         _set(read, TOOL_CALL_ID, lookup(metadata, "tool_call_id"))
         _set(read, HEALED, lookup(metadata, "healed"))
     return metadata
 
 
-cdef str _call_id(Pairing pairing, call):
+cdef list _read_calls(Fields* read):
+    """The calls that were read, as a list of our own."""
+    calls = <object>read.values[TOOL_CALLS]
+    return (<list>calls)[:] if type(calls) is list else read_calls(calls)
+
+
+cdef inline str _call_id(Fields* read, call):
     """The id of a call that may leave as it is, or None."""
-    cdef PyObject* id
-    if type(call) is not dict or not _read(&pairing.call, call, False):
-        return None
-    id = pairing.call.values[TOOL_CALL_ID]
-    if id == NULL:
-        id = pairing.call.values[ID]
-    return <str>id if _is_clean_id(id) else None
+    cdef PyObject* key
+    cdef PyObject* value
+    cdef PyObject* found = NULL
+    cdef Py_ssize_t position = 0
+    cdef int spelled
+    cdef str id = None
+    if type(call) is dict:
+        with cython.critical_section(call):
+            while PyDict_Next(call, &position, &key, &value):
+                spelled = _spelled(read, key)
+                if spelled == TOOL_CALL_ID:
+                    found = value
+                    break
+                if spelled == ID:
+                    found = value
+                elif spelled == 0:
+                    found = NULL
+                    break
+            if _is_clean_id(found):
+                id = <str>found
+    return id
 
 
-cdef bint _is_interrupted(content):
+cdef inline bint _is_interrupted(PyObject* content):
     """Whether content, coerced, is the text of a synthetic result."""
-    if type(content) is str:
-        return <str>content == <str>INTERRUPTED_TEXT
-    if type(content) is list or type(content) is dict:
+    if is_text(content):
+        return (
+            TEXT_LENGTH(content) == INTERRUPTED_LENGTH
+            and <str>content == <str>INTERRUPTED_TEXT
+        )
+    if is_list(content) or is_dict(content):
         return False  # JSON text starts with a bracket
-    return coerce_odd_content(content) == INTERRUPTED_TEXT
+    return coerce_odd_content(<object>content) == INTERRUPTED_TEXT
 
 
 cdef object _named(kind, first, second):
