@@ -5,7 +5,8 @@ Only names live here. `_backend` chooses between the compiled and the pure imple
 
 from ._assemble import assemble_messages
 from ._backend import BACKEND, backend
-from ._results import Explanation, Normalized, Record, TextMessage
+from ._check import check_conversation
+from ._results import Explanation, Finding, Normalized, Record, TextMessage
 from .types import MaybeMessage, Message, ToolCall
 
 __version__ = "0.1.0"
@@ -19,6 +20,7 @@ text_to_message = backend.text_to_message
 __all__ = [
     "BACKEND",
     "Explanation",
+    "Finding",
     "MaybeMessage",
     "Message",
     "Normalized",
@@ -27,6 +29,7 @@ __all__ = [
     "ToolCall",
     "__version__",
     "assemble_messages",
+    "check_conversation",
     "coerce_content",
     "explain_conversation",
     "normalize_conversation",

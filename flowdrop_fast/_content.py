@@ -25,6 +25,8 @@ from ._reading import (
     stored_sequence,
 )
 
+INTERRUPTED_TEXT = "Tool call was interrupted; no result."
+
 _encode_plain = json.JSONEncoder(
     ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")
 ).encode
@@ -48,6 +50,22 @@ def mend_surrogates(text: str) -> str:
     return text
 
 
+def coerce_content(value: object) -> str:
+    """Turn content of any type into text that can be sent (MEM-5 rule 1, MEM-16).
+
+    Args:
+        value: text, a scalar, or a structure of mappings, lists, SDK objects, dataclasses.
+
+    Returns:
+        Text as it is, scalars cast, structures as compact JSON; `""` for `None` and for what
+        cannot be serialized. Lone surrogates become U+FFFD.
+
+    >>> coerce_content([{"type": "text", "text": "hi"}])
+    '[{"type":"text","text":"hi"}]'
+    """
+    return mend_surrogates(value) if type(value) is str else coerce_odd_content(value)
+
+
 def coerce_odd_content(value: object) -> str:
     """Content of any type as text; the empty string if it cannot be serialized."""
     if value is None:
@@ -60,6 +78,15 @@ def coerce_odd_content(value: object) -> str:
         return mend_surrogates(_json_text(value) if text is None else text)
     except Exception:
         return ""
+
+
+def is_interrupted(content: object, interrupted: str = INTERRUPTED_TEXT) -> bool:
+    """Whether content, coerced, is the text of a synthetic result: the standard or a custom one."""
+    if type(content) is not str:
+        if type(content) is list or type(content) is dict:
+            return False  # JSON text starts with a bracket
+        content = coerce_odd_content(content)
+    return content in (INTERRUPTED_TEXT, interrupted)
 
 
 def _scalar_text(value: object) -> str | None:

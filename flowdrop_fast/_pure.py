@@ -1,6 +1,6 @@
 """The reference backend: repair and pairing over plain dicts and lists, in one forward pass.
 
-Read it beside the contract: `_pass` goes through the entries once, in order. Each entry is read
+Read it beside the contract: `run_pass` goes through the entries once, in order. Each entry is read
 whole (role, content, calls or id) before anything is decided on it, and no code of the caller's
 runs after that, so nothing it does can change what was decided. A turn that makes calls leaves,
 directly behind it in `out`, one open place (`None`) for the result of each call; results fill
@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ._content import coerce_odd_content, mend_surrogates
+from ._content import INTERRUPTED_TEXT, coerce_content, is_interrupted
+from ._options import Plan, merge_system, plan_normalization, plan_repair
 from ._reading import (
     lookup,
     needs_cleaning,
@@ -29,13 +30,14 @@ from ._reading import (
     trimmed_id,
     usable_id,
 )
+from ._rescue import rescue_ids
 from ._results import (
     DUPLICATE_CALL,
     DUPLICATE_RESULT,
     EARLY_RESULT,
     EMPTIED_TURN,
     INTERRUPTED_RESULT,
-    INTERRUPTED_TEXT,
+    MERGED_SYSTEM,
     MOVED_RESULT,
     MOVED_SYSTEM,
     NO_ROLE,
@@ -50,19 +52,49 @@ from ._results import (
 )
 from ._rewriting import with_calls, with_id
 
+__all__ = [
+    "coerce_content",
+    "explain_conversation",
+    "normalize_conversation",
+    "repair_tool_pairing",
+    "text_to_message",
+]
 
-def normalize_conversation(messages: Iterable[object]) -> Normalized:
+
+def normalize_conversation(
+    messages: Iterable[object],
+    *,
+    ids: str = "strict",
+    pending: str = "interrupt",
+    interrupted: str = INTERRUPTED_TEXT,
+    system: str = "keep",
+    keep: Iterable[str] = (),
+    content: str = "text",
+    copy: bool = True,
+) -> Normalized:
     """Make a stored conversation sendable to a provider (MEM-5).
 
     Args:
         messages: the entries, in order: flat rows, stored rows, a provider's own, SDK objects,
             in any mix. Read once, never changed.
+        ids: `"rescue"` gives a call whose id is taken or unusable one of its own, and keeps its
+            result; `"strict"` drops both, as the rule says.
+        pending: `"keep"` leaves the calls of the last turn open if nothing but their own results
+            follows; `"interrupt"` answers them.
+        interrupted: the text of the results that are made for unanswered calls.
+        system: `"merge"` makes one system row of all; `"keep"` keeps them apart.
+        keep: keys that stay on their rows, beside the four of a flat row.
+        content: `"parts"` passes a list of mappings that each have a text `type`; `"text"` makes
+            JSON text of it.
+        copy: `False` shares the rows that are flat already with the input.
 
     Returns:
         The flat rows and the number of drops it took, `(messages, dropped)`.
 
     Raises:
-        TypeError: if `messages` is a `str`, `bytes`, `bytearray`, a mapping or not iterable.
+        TypeError: if `messages` is a `str`, `bytes`, `bytearray`, a mapping or not iterable, or
+            an option is of the wrong type.
+        ValueError: if an option names nothing that there is.
 
     >>> messages, dropped = normalize_conversation([
     ...     {"role": "tool", "content": "too early", "tool_call_id": "c1"},
@@ -73,11 +105,18 @@ def normalize_conversation(messages: Iterable[object]) -> Normalized:
     >>> messages[1]
     {'role': 'tool', 'content': 'Tool call was interrupted; no result.', 'tool_call_id': 'c1'}
     """
-    rows, drops = _pass(messages, True, None)
+    plan = plan_normalization(ids, pending, interrupted, system, keep, content, copy)
+    rows, drops = run_pass(messages, plan, None)
     return Normalized(rows, len(drops))
 
 
-def repair_tool_pairing(messages: Iterable[object]) -> Normalized:
+def repair_tool_pairing(
+    messages: Iterable[object],
+    *,
+    ids: str = "strict",
+    pending: str = "interrupt",
+    interrupted: str = INTERRUPTED_TEXT,
+) -> Normalized:
     """Pair tool calls and results, and leave everything else as it stands (MEM-5, rules 3 and 4).
 
     What a reasoner applies between two model calls: rows leave by reference, with all their keys
@@ -86,12 +125,17 @@ def repair_tool_pairing(messages: Iterable[object]) -> Normalized:
 
     Args:
         messages: the entries, in order and in any of the shapes that normalization reads.
+        ids: as for `normalize_conversation`.
+        pending: as for `normalize_conversation`.
+        interrupted: as for `normalize_conversation`.
 
     Returns:
         The rows and the number of drops it took, `(messages, dropped)`.
 
     Raises:
-        TypeError: if `messages` is a `str`, `bytes`, `bytearray`, a mapping or not iterable.
+        TypeError: if `messages` is a `str`, `bytes`, `bytearray`, a mapping or not iterable, or
+            an option is of the wrong type.
+        ValueError: if an option names nothing that there is.
 
     >>> repair_tool_pairing([
     ...     {"role": "user", "content": "hi", "name": "ann"},
@@ -99,22 +143,40 @@ def repair_tool_pairing(messages: Iterable[object]) -> Normalized:
     ... ])
     Normalized(messages=[{'role': 'user', 'content': 'hi', 'name': 'ann'}], dropped=1)
     """
-    rows, drops = _pass(messages, False, None)
+    rows, drops = run_pass(messages, plan_repair(ids, pending, interrupted), None)
     return Normalized(rows, len(drops))
 
 
-def explain_conversation(messages: Iterable[object]) -> Explanation:
+def explain_conversation(
+    messages: Iterable[object],
+    *,
+    ids: str = "strict",
+    pending: str = "interrupt",
+    interrupted: str = INTERRUPTED_TEXT,
+    system: str = "keep",
+    keep: Iterable[str] = (),
+    content: str = "text",
+    copy: bool = True,
+) -> Explanation:
     """Normalize, and tell of everything that was dropped, made or moved (MEM-5).
 
     Args:
-        messages: the entries, as for `normalize_conversation`.
+        messages: the entries, as for `normalize_conversation`; so are the options.
+        ids: as for `normalize_conversation`.
+        pending: as for `normalize_conversation`.
+        interrupted: as for `normalize_conversation`.
+        system: as for `normalize_conversation`.
+        keep: as for `normalize_conversation`.
+        content: as for `normalize_conversation`.
+        copy: as for `normalize_conversation`.
 
     Returns:
         What `normalize_conversation` returns, and the records: the drops that `dropped` counts,
         the results that were made, the rows that were moved.
 
     Raises:
-        TypeError: if `messages` is a `str`, `bytes`, `bytearray`, a mapping or not iterable.
+        TypeError: as for `normalize_conversation`.
+        ValueError: as for `normalize_conversation`.
 
     >>> explanation = explain_conversation([{"role": "user", "content": "hi"}, None])
     >>> explanation.records[0].kind, explanation.records[0].index
@@ -122,25 +184,10 @@ def explain_conversation(messages: Iterable[object]) -> Explanation:
     >>> explanation.records[0].sentence
     'Entry 1 cannot be read as a message, so it was dropped.'
     """
+    plan = plan_normalization(ids, pending, interrupted, system, keep, content, copy)
     changes: list[Note] = []
-    rows, drops = _pass(messages, True, changes)
+    rows, drops = run_pass(messages, plan, changes)
     return Explanation(rows, len(drops), make_records(drops, changes))
-
-
-def coerce_content(value: object) -> str:
-    """Turn content of any type into text that can be sent (MEM-5 rule 1, MEM-16).
-
-    Args:
-        value: text, a scalar, or a structure of mappings, lists, SDK objects, dataclasses.
-
-    Returns:
-        Text as it is, scalars cast, structures as compact JSON; `""` for `None` and for what
-        cannot be serialized. Lone surrogates become U+FFFD.
-
-    >>> coerce_content([{"type": "text", "text": "hi"}])
-    '[{"type":"text","text":"hi"}]'
-    """
-    return mend_surrogates(value) if type(value) is str else coerce_odd_content(value)
 
 
 def text_to_message(text: object, role: object = None, tool_call_id: object = None) -> TextMessage:
@@ -173,21 +220,23 @@ def text_to_message(text: object, role: object = None, tool_call_id: object = No
     )
 
 
-def _pass(
-    messages: Iterable[object], flat: bool, changes: list[Note] | None
+def run_pass(
+    messages: Iterable[object], plan: Plan, changes: list[Note] | None
 ) -> tuple[list[Any], list[Note]]:
     """Rules 1 to 4 over one list.
 
     Args:
         messages: the entries.
-        flat: whether rows are coerced and system rows moved to the front (normalization), or
-            leave by reference (the repair alone).
+        plan: what is asked for, normalization or the repair alone.
         changes: where to note what is made or moved, if anyone wants to know.
 
     Returns:
         The rows that leave, and a note of every drop.
     """
     entries = list(messages) if type(messages) is list else snapshot(messages)
+    flat, coerce, finish, interrupted, rescue, pending, merge = plan
+    if rescue:
+        entries = rescue_ids(entries, interrupted, [] if changes is None else changes)
     out: list[Any] = []
     leading = 0  # system rows at the front of `out`
     late_system: list[Any] = []  # system rows that stood behind another row
@@ -197,6 +246,8 @@ def _pass(
     placeholders: dict[int, int] = {}  # place of each placeholder -> its entry
     strays: list[tuple[int, str]] = []  # results of ids that no turn so far declares
     unanswered = 0
+    last_turn = 0  # the first place of the last turn's results
+    last_turn_end = 0
     frontier = 0  # where nothing in `out` stands behind: results placed before it have moved
 
     for index, entry in enumerate(entries):
@@ -204,20 +255,20 @@ def _pass(
         if fields is None:
             drops.append((NOT_A_MESSAGE, index, None))
             continue
-        get = fields.get
         calls = answered = healed = metadata = None
         try:
-            role = get("role")
-            content = get("content")
+            role = fields.get("role")
+            content = fields.get("content")
             if type(role) is not str or not role.strip():
                 role = read_role(role)
             if role == "tool":
-                answered = get("tool_call_id")
-                healed = get("healed")
-                metadata = get("metadata")
+                answered = fields.get("tool_call_id")
+                if answered is None or len(fields) > 3:
+                    healed = fields.get("healed")
+                    metadata = fields.get("metadata")
             elif role == "assistant":
-                calls = get("tool_calls")
-                metadata = get("metadata")
+                calls = fields.get("tool_calls")
+                metadata = fields.get("metadata")
         except Exception:  # a stored key's own __eq__ may raise
             drops.append((NOT_A_MESSAGE, index, None))
             continue
@@ -225,20 +276,24 @@ def _pass(
             drops.append((NO_ROLE, index, None))
             continue
         if flat and (type(content) is not str or not content.isascii()):
-            content = coerce_content(content)
+            content = coerce(content)
 
         if role == "tool":
             if metadata is not None:
                 metadata = read_metadata(metadata)
             id = usable_id(answered)
-            lifted = id is None
+            lifted = id is None and metadata is not None
             if lifted:
                 answered = lookup(metadata, "tool_call_id")
                 id = usable_id(answered)
             if id is None:
                 drops.append((ORPHAN_RESULT, index, None))
                 continue
-            guess = healed is True or lookup(metadata, "healed") is True or _is_interrupted(content)
+            guess = (
+                healed is True
+                or lookup(metadata, "healed") is True
+                or is_interrupted(content, interrupted)
+            )
             place = places.get(id)
             if place is None:
                 strays.append((index, id))
@@ -252,27 +307,27 @@ def _pass(
                 continue
             if guess:
                 placeholders[place] = index
-            if flat:
-                out[place] = {"role": role, "content": content, "tool_call_id": id}
-            elif needs_cleaning(answered, id):
-                out[place] = with_id(fields, metadata if lifted else None, id)
-            else:
-                out[place] = entry
             if place >= frontier:
                 frontier = place
             elif changes is not None:
                 changes.append((MOVED_RESULT, index, id))
+            if flat:
+                row = {"role": role, "content": content, "tool_call_id": id}
+                out[place] = row if finish is None else finish(index, fields, row)
+            elif needs_cleaning(answered, id):
+                out[place] = with_id(fields, metadata if lifted else None, id)
+            else:
+                out[place] = entry
             continue
 
-        row = entry
         kept: list[Any] = []
+        changed = False
         if calls is not None or metadata is not None:  # on an assistant turn only
             calls = read_calls(calls)
             lifted = not calls
             if lifted:
                 metadata = read_metadata(metadata)
                 calls = read_calls(lookup(metadata, "tool_calls"))
-            changed = False
             for call in calls:
                 usable = read_call(call)
                 if usable is None:
@@ -287,50 +342,55 @@ def _pass(
                 if changes is not None:
                     callers[id] = index
                 changed = changed or cleaned
-            if calls and not kept and not (content if flat else coerce_content(content)):
-                drops.append((EMPTIED_TURN, index, None))
-                continue
-            if not flat and (changed or len(kept) < len(calls)):
+            if len(kept) < len(calls):
+                changed = True
+                if not kept and not (content if flat else coerce_content(content)):
+                    drops.append((EMPTIED_TURN, index, None))
+                    continue
+            if changed and not flat:
                 if not lifted:
                     metadata = read_metadata(metadata)
-                row = with_calls(fields, metadata, kept, lifted)
+                fields = with_calls(fields, metadata, kept, lifted)
 
         if not flat:
-            out.append(row)
-        elif kept:
-            out.append({"role": role, "content": content, "tool_calls": kept})
-        elif role != "system":
-            out.append({"role": role, "content": content})
-        elif leading == len(out):
-            out.append({"role": role, "content": content})
-            leading += 1
+            row = fields if changed else entry
         else:
-            late_system.append({"role": role, "content": content})
-            if changes is not None:
-                changes.append((MOVED_SYSTEM, index, None))
-            continue
+            row = {"role": role, "content": content}
+            if kept:
+                row["tool_calls"] = kept
+            if finish is not None:
+                row = finish(index, fields, row)
+            if role == "system":
+                if merge and (leading or late_system):
+                    late_system.append(row)
+                    if changes is not None:
+                        changes.append((MERGED_SYSTEM, index, None))
+                    continue
+                if leading < len(out):
+                    late_system.append(row)
+                    if changes is not None:
+                        changes.append((MOVED_SYSTEM, index, None))
+                    continue
+                leading += 1
+        out.append(row)
         frontier = len(out)
         if kept:
+            last_turn = len(out)
             out.extend([None] * len(kept))
+            last_turn_end = len(out)
             unanswered += len(kept)
 
     for index, id in strays:
         drops.append((EARLY_RESULT if id in places else ORPHAN_RESULT, index, id))
     if unanswered:
+        still_pending = last_turn if pending and last_turn_end == len(out) else len(out)
         for id, place in places.items():
-            if out[place] is None:
-                out[place] = {"role": "tool", "content": INTERRUPTED_TEXT, "tool_call_id": id}
+            if out[place] is None and place < still_pending:
+                out[place] = {"role": "tool", "content": interrupted, "tool_call_id": id}
                 if changes is not None:
                     changes.append((INTERRUPTED_RESULT, callers[id], id))
+        out[still_pending:] = [row for row in out[still_pending:] if row is not None]
     if late_system:
-        out[leading:leading] = late_system
+        system_rows = out[:leading] + late_system
+        out[:leading] = [merge_system(system_rows)] if merge else system_rows
     return out, drops
-
-
-def _is_interrupted(content: object) -> bool:
-    """Whether content, coerced, is the text of a synthetic result."""
-    if type(content) is str:
-        return content == INTERRUPTED_TEXT
-    if type(content) is list or type(content) is dict:
-        return False  # JSON text starts with a bracket
-    return coerce_odd_content(content) == INTERRUPTED_TEXT

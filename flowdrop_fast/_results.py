@@ -1,4 +1,4 @@
-"""What the functions return: result types, the kinds of records, and their plain sentences.
+"""What the functions return: result types, kinds of records and findings, their plain sentences.
 
 The records themselves are made by the backends, where the thing they tell of happens.
 """
@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 from .types import MaybeMessage, Message
 
-INTERRUPTED_TEXT = "Tool call was interrupted; no result."
-
 # Dropped, and counted in `dropped`.
 NOT_A_MESSAGE = "not_a_message"
 NO_ROLE = "no_role"
@@ -21,10 +19,15 @@ EMPTIED_TURN = "emptied_turn"
 ORPHAN_RESULT = "orphan_result"
 EARLY_RESULT = "early_result"
 DUPLICATE_RESULT = "duplicate_result"
-# Made or moved, and not counted.
+# Made, moved or changed, and not counted.
 INTERRUPTED_RESULT = "interrupted_result"
 MOVED_RESULT = "moved_result"
 MOVED_SYSTEM = "moved_system"
+MERGED_SYSTEM = "merged_system"
+REIDENTIFIED_CALL = "reidentified_call"
+REIDENTIFIED_RESULT = "reidentified_result"
+# Only a finding: lifting a row to the flat shape is what normalization is for.
+RESHAPED_MESSAGE = "reshaped_message"
 
 DROP_KINDS = frozenset(
     {
@@ -39,18 +42,71 @@ DROP_KINDS = frozenset(
     }
 )
 
+# What is wrong, what was done about it, and what would be.
 _SENTENCES = {
-    NOT_A_MESSAGE: "Entry {index} cannot be read as a message, so it was dropped.",
-    NO_ROLE: "Entry {index} has no role, so it was dropped.",
-    UNUSABLE_CALL: "A tool call of entry {index} has no usable id, so it was dropped.",
-    DUPLICATE_CALL: "Entry {index} calls {id!r}, an id declared before, so this call was dropped.",
-    EMPTIED_TURN: "Entry {index} lost all its tool calls and has no text, so it was dropped.",
-    ORPHAN_RESULT: "Entry {index} is a result that {why}, so it was dropped.",
-    EARLY_RESULT: "Entry {index} answers {id!r} before that call is made, so it was dropped.",
-    DUPLICATE_RESULT: "Entry {index} answers {id!r} a second time, so it was dropped.",
-    INTERRUPTED_RESULT: "Entry {index} calls {id!r} and nothing answers: a result saying so was made.",
-    MOVED_RESULT: "Entry {index} answers {id!r} out of place, so it was moved to its call.",
-    MOVED_SYSTEM: "Entry {index} is a system message, so it was moved to the front.",
+    NOT_A_MESSAGE: ("Entry {index} cannot be read as a message", "it was dropped", "drop it"),
+    NO_ROLE: ("Entry {index} has no role", "it was dropped", "drop it"),
+    UNUSABLE_CALL: (
+        "Entry {index} makes a tool call without a usable id",
+        "the call was dropped",
+        "drop the call",
+    ),
+    DUPLICATE_CALL: (
+        "Entry {index} makes a tool call under {id!r}, an id declared before",
+        "the call was dropped",
+        "drop the call",
+    ),
+    EMPTIED_TURN: (
+        "Entry {index} has no text and keeps none of its tool calls",
+        "it was dropped",
+        "drop it",
+    ),
+    ORPHAN_RESULT: ("Entry {index} is a result that {why}", "it was dropped", "drop it"),
+    EARLY_RESULT: (
+        "Entry {index} answers {id!r} before that call is made",
+        "it was dropped",
+        "drop it",
+    ),
+    DUPLICATE_RESULT: (
+        "Entry {index} answers {id!r}, which another result answers",
+        "it was dropped",
+        "drop it",
+    ),
+    INTERRUPTED_RESULT: (
+        "Entry {index} calls {id!r} and nothing answers",
+        "a result that says so was made",
+        "make a result that says so",
+    ),
+    MOVED_RESULT: (
+        "Entry {index} answers {id!r} out of place",
+        "it was moved to its call",
+        "move it to its call",
+    ),
+    MOVED_SYSTEM: (
+        "Entry {index} is a system message behind other messages",
+        "it was moved to the front",
+        "move it to the front",
+    ),
+    MERGED_SYSTEM: (
+        "Entry {index} is one more system message",
+        "its text was joined to the first",
+        "join its text to the first",
+    ),
+    REIDENTIFIED_CALL: (
+        "Entry {index} makes a tool call whose id is taken or unusable",
+        "the call is now {id!r}",
+        "name the call {id!r}",
+    ),
+    REIDENTIFIED_RESULT: (
+        "Entry {index} answers a tool call that was given an id of its own",
+        "it now answers {id!r}",
+        "let it answer {id!r}",
+    ),
+    RESHAPED_MESSAGE: (
+        "Entry {index} is not a flat row of text",
+        "it was lifted to that shape",
+        "lift it to that shape",
+    ),
 }
 
 
@@ -78,7 +134,8 @@ class Record:
     Attributes:
         kind: `not_a_message`, `no_role`, `unusable_call`, `duplicate_call`, `emptied_turn`,
             `orphan_result`, `early_result`, `duplicate_result` (dropped), `interrupted_result`
-            (made), `moved_result` or `moved_system` (moved).
+            (made), `moved_result`, `moved_system` (moved); and, where an option asks for it,
+            `merged_system`, `reidentified_call`, `reidentified_result`.
         index: where in the input it stood; for `interrupted_result`, the turn that calls.
         id: the tool call id concerned, or `None`.
         sentence: the same in plain words.
@@ -88,6 +145,23 @@ class Record:
     index: int
     id: str | None
     sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One reason why a list is not sendable as it is.
+
+    Attributes:
+        index: where in the input it stands.
+        kind: a record's kind, or `reshaped_message` for a row that is not flat.
+        sentence: what is wrong, in plain words.
+        cure: what normalization would do.
+    """
+
+    index: int
+    kind: str
+    sentence: str
+    cure: str
 
 
 class Explanation(NamedTuple):
@@ -117,14 +191,25 @@ Note = tuple[str, int, "str | None"]
 
 def make_records(drops: list[Note], changes: list[Note]) -> list[Record]:
     """The notes of one pass, in the order of the input, each with its sentence."""
-    notes = sorted(drops + changes, key=_input_index)
-    return [Record(kind, index, id, _sentence(kind, index, id)) for kind, index, id in notes]
+    return [
+        Record(kind, index, id, "{}: {}.".format(*_wording(kind, index, id)[:2]))
+        for kind, index, id in sorted(drops + changes, key=_input_index)
+    ]
+
+
+def make_findings(drops: list[Note], changes: list[Note]) -> list[Finding]:
+    """The same as findings: what is wrong, and what normalization would do."""
+    findings = []
+    for kind, index, id in sorted(drops + changes, key=_input_index):
+        fault, _, cure = _wording(kind, index, id)
+        findings.append(Finding(index, kind, f"{fault}.", cure))
+    return findings
 
 
 def _input_index(note: Note) -> int:
     return note[1]
 
 
-def _sentence(kind: str, index: int, id: str | None) -> str:
+def _wording(kind: str, index: int, id: str | None) -> list[str]:
     why = "has no usable id" if id is None else f"answers {id!r}, which no message calls"
-    return _SENTENCES[kind].format(index=index, id=id, why=why)
+    return [part.format(index=index, id=id, why=why) for part in _SENTENCES[kind]]

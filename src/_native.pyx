@@ -18,7 +18,7 @@ from cpython.ref cimport Py_CLEAR, Py_INCREF, Py_XDECREF, Py_XINCREF
 from cpython.tuple cimport PyTuple_SET_ITEM
 from libc.string cimport memcmp, memset
 
-from flowdrop_fast._content import coerce_odd_content, mend_surrogates
+from flowdrop_fast._content import INTERRUPTED_TEXT, coerce_odd_content, is_interrupted, mend_surrogates
 from flowdrop_fast._reading import (
     lookup,
     needs_cleaning,
@@ -38,7 +38,6 @@ from flowdrop_fast._results import (
     EARLY_RESULT,
     EMPTIED_TURN,
     INTERRUPTED_RESULT,
-    INTERRUPTED_TEXT,
     MOVED_RESULT,
     MOVED_SYSTEM,
     NO_ROLE,
@@ -52,6 +51,7 @@ from flowdrop_fast._results import (
 )
 from flowdrop_fast._rewriting import with_calls, with_id
 from flowdrop_fast import _pure
+from flowdrop_fast._options import DEFAULTS
 
 cdef extern from "Python.h":
     """
@@ -78,21 +78,69 @@ cdef extern from "Python.h":
     object new_tuple(object, Py_ssize_t)
 
 
-def normalize_conversation(messages):
+def normalize_conversation(
+    messages,
+    *,
+    ids="strict",
+    pending="interrupt",
+    interrupted=INTERRUPTED_TEXT,
+    system="keep",
+    keep=(),
+    content="text",
+    copy=True,
+):
     cdef list drops
-    rows, drops = _pass(messages, True, None)
+    if (ids, pending, interrupted, system, keep, content, copy) != DEFAULTS:
+        return _pure.normalize_conversation(
+            messages,
+            ids=ids,
+            pending=pending,
+            interrupted=interrupted,
+            system=system,
+            keep=keep,
+            content=content,
+            copy=copy,
+        )
+    rows, drops = run_pass(messages, True, None)
     return _named(Normalized, rows, len(drops))
 
 
-def repair_tool_pairing(messages):
+def repair_tool_pairing(
+    messages, *, ids="strict", pending="interrupt", interrupted=INTERRUPTED_TEXT
+):
     cdef list drops
-    rows, drops = _pass(messages, False, None)
+    if (ids, pending, interrupted) != DEFAULTS[:3]:
+        return _pure.repair_tool_pairing(
+            messages, ids=ids, pending=pending, interrupted=interrupted
+        )
+    rows, drops = run_pass(messages, False, None)
     return _named(Normalized, rows, len(drops))
 
 
-def explain_conversation(messages):
+def explain_conversation(
+    messages,
+    *,
+    ids="strict",
+    pending="interrupt",
+    interrupted=INTERRUPTED_TEXT,
+    system="keep",
+    keep=(),
+    content="text",
+    copy=True,
+):
     cdef list changes = []
-    rows, drops = _pass(messages, True, changes)
+    if (ids, pending, interrupted, system, keep, content, copy) != DEFAULTS:
+        return _pure.explain_conversation(
+            messages,
+            ids=ids,
+            pending=pending,
+            interrupted=interrupted,
+            system=system,
+            keep=keep,
+            content=content,
+            copy=copy,
+        )
+    rows, drops = run_pass(messages, True, changes)
     return Explanation(rows, len(drops), make_records(drops, changes))
 
 
@@ -512,7 +560,7 @@ cdef class Pairing:
         return out
 
 
-cdef tuple _pass(messages, bint flat, list changes):
+cdef tuple run_pass(messages, bint flat, list changes):
     cdef list entries = (<list>messages)[:] if type(messages) is list else snapshot(messages)
     cdef Py_ssize_t index, place, position, i, count, leading = 0, unanswered = 0, frontier = 0
     cdef list drops = [], late_system = [], strays = [], kept
@@ -780,16 +828,11 @@ cdef inline str _call_id(Fields* read, call):
     return id
 
 
-cdef inline bint _is_interrupted(PyObject* content):
+cdef inline bint _is_interrupted(PyObject* content) except -1:
     """Whether content, coerced, is the text of a synthetic result."""
-    if is_text(content):
-        return (
-            TEXT_LENGTH(content) == INTERRUPTED_LENGTH
-            and <str>content == <str>INTERRUPTED_TEXT
-        )
-    if is_list(content) or is_dict(content):
-        return False  # JSON text starts with a bracket
-    return coerce_odd_content(<object>content) == INTERRUPTED_TEXT
+    if is_text(content) and TEXT_LENGTH(content) != INTERRUPTED_LENGTH:
+        return False
+    return is_interrupted(<object>content)
 
 
 cdef object _named(kind, first, second):

@@ -1,0 +1,182 @@
+"""The options of normalization and repair: what they are called, and what they ask the pass for.
+
+Each is off by default. What they do to ids lives in `_rescue`, what they do to a row here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from ._content import INTERRUPTED_TEXT, coerce_content, mend_surrogates
+from ._reading import lookup, type_name
+
+Fields = dict[Any, Any]
+
+FLAT_KEYS = frozenset({"role", "content", "tool_calls", "tool_call_id"})
+
+
+class Plan(NamedTuple):
+    """What one pass is asked to do.
+
+    Attributes:
+        flat: coerce rows and move system rows to the front; without, rows leave by reference.
+        coerce: makes sendable content of what is not exactly an ASCII `str`.
+        finish: called with an entry's index, fields and flat row; gives the row that leaves.
+        interrupted: the text of synthetic results.
+        rescue: give calls ids of their own rather than drop them.
+        pending: leave the calls of the last turn open.
+        merge: make one system row of all.
+    """
+
+    flat: bool = True
+    coerce: Callable[[object], Any] = coerce_content
+    finish: Callable[[int, Fields, Any], Any] | None = None
+    interrupted: str = INTERRUPTED_TEXT
+    rescue: bool = False
+    pending: bool = False
+    merge: bool = False
+
+
+NORMALIZE = Plan()
+REPAIR = Plan(flat=False)
+
+DEFAULTS = ("strict", "interrupt", INTERRUPTED_TEXT, "keep", (), "text", True)
+
+
+def plan_repair(ids: str, pending: str, interrupted: str) -> Plan:
+    """The plan that the options of the repair alone ask for.
+
+    Raises:
+        TypeError: if an option is of the wrong type.
+        ValueError: if it names nothing that there is.
+    """
+    if (ids, pending, interrupted) == DEFAULTS[:3]:
+        return REPAIR
+    return REPAIR._replace(
+        rescue=_choice("ids", ids, "strict", "rescue"),
+        pending=_choice("pending", pending, "interrupt", "keep"),
+        interrupted=_interrupted_text(interrupted),
+    )
+
+
+def plan_normalization(
+    ids: str,
+    pending: str,
+    interrupted: str,
+    system: str,
+    keep: Iterable[str],
+    content: str,
+    copy: bool,
+) -> Plan:
+    """The plan that the options of normalization ask for; raises as `plan_repair` does."""
+    if (ids, pending, interrupted, system, keep, content, copy) == DEFAULTS:
+        return NORMALIZE
+    if not isinstance(copy, bool):
+        raise TypeError(f"copy must be a bool, not {type_name(copy)}")
+    parts = _choice("content", content, "text", "parts")
+    return plan_repair(ids, pending, interrupted)._replace(
+        flat=True,
+        coerce=coerce_to_parts if parts else coerce_content,
+        finish=_finisher(_kept_keys(keep), copy),
+        merge=_choice("system", system, "keep", "merge"),
+    )
+
+
+def _choice(name: str, value: object, default: str, other: str) -> bool:
+    if value != default and value != other:
+        raise ValueError(f"{name} must be {default!r} or {other!r}, not {value!r}")
+    return value == other
+
+
+def _interrupted_text(text: object) -> str:
+    if not isinstance(text, str):
+        raise TypeError(f"interrupted must be a str, not {type_name(text)}")
+    if not text.strip():
+        raise ValueError("interrupted must not be blank: an empty result is a real one")
+    return mend_surrogates(str.__str__(text))
+
+
+def _kept_keys(keep: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(keep, (str, bytes)) or not isinstance(keep, Iterable):
+        raise TypeError(f"keep must be an iterable of keys, not {type_name(keep)}")
+    keys = tuple(dict.fromkeys(keep))
+    for key in keys:
+        if not isinstance(key, str):
+            raise TypeError(f"a key to keep must be a str, not {type_name(key)}")
+        if key in FLAT_KEYS or key == "metadata":
+            raise ValueError(
+                f"keep cannot name {key!r}, which normalization itself reads and writes"
+            )
+    return keys
+
+
+def _finisher(keys: tuple[str, ...], copy: bool) -> Callable[[int, Fields, Any], Any] | None:
+    if not keys and copy:
+        return None
+
+    def finish(_index: int, fields: Fields, row: Any) -> Any:
+        for key in keys:
+            value = lookup(fields, key)
+            if value is not None:
+                row[key] = value
+        return row if copy or not _leaves_as_it_is(fields, row) else fields
+
+    return finish
+
+
+def _leaves_as_it_is(fields: Fields, row: Fields) -> bool:
+    return is_unchanged(fields, row) and list(fields) == list(row)
+
+
+def is_unchanged(fields: Fields, row: Fields) -> bool:
+    """Whether a row leaves with just the keys and the very values that its entry has."""
+    return len(fields) == len(row) and all(
+        type(key) is str and key in row and _is_same(value, row[key])
+        for key, value in fields.items()
+    )
+
+
+def _is_same(before: object, after: object) -> bool:
+    if before is after:
+        return True
+    if type(before) is not list or type(after) is not list:
+        return type(before) is str and before == after
+    return len(before) == len(after) and all(map(_is, before, after))
+
+
+def _is(one: object, other: object) -> bool:
+    return one is other
+
+
+def coerce_to_parts(value: object) -> Any:
+    """Content as `coerce_content` has it, except that a list of typed parts stays as it is."""
+    if isinstance(value, list) and value:
+        try:
+            if all(_is_part(part) for part in value):
+                return value
+        except Exception:
+            return coerce_content(value)
+    return coerce_content(value)
+
+
+def _is_part(part: object) -> bool:
+    return isinstance(part, Mapping) and isinstance(part.get("type"), str)
+
+
+def merge_system(rows: list[Fields]) -> Fields:
+    """One system row of several: texts joined by a blank line, parts in their order."""
+    merged = dict(rows[0])
+    for row in rows[1:]:
+        for key, value in row.items():
+            merged.setdefault(key, value)
+    contents = [row["content"] for row in rows if row["content"]]
+    if all(type(content) is str for content in contents):
+        merged["content"] = "\n\n".join(contents)
+    else:
+        merged["content"] = [part for content in contents for part in _as_parts(content)]
+    return merged
+
+
+def _as_parts(content: Any) -> list[Any]:
+    return [{"type": "text", "text": content}] if type(content) is str else content

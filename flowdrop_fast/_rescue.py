@@ -1,0 +1,317 @@
+"""`ids="rescue"`: calls whose id is taken or unusable get one of their own, their results follow.
+
+This runs before the pass and only renames: it hands on the same entries in the same places, with
+the ids of some calls and results rewritten where they were read. What is dropped, made or moved is
+still decided in the pass, which then finds each id declared once.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from ._content import is_interrupted
+from ._reading import (
+    lookup,
+    read_call,
+    read_calls,
+    read_mapping,
+    read_metadata,
+    read_role,
+    usable_id,
+)
+from ._results import REIDENTIFIED_CALL, REIDENTIFIED_RESULT, Note
+from ._rewriting import with_calls, with_id
+
+Fields = dict[Any, Any]
+
+
+def rescue_ids(entries: list[Any], interrupted: str, changes: list[Note]) -> list[Any]:
+    """Give every call an id of its own, and every result the id of the call it belongs to.
+
+    Args:
+        entries: the entries of one list.
+        interrupted: the text of synthetic results.
+        changes: where each new id is noted.
+
+    Returns:
+        The entries, those with a new id as shallow copies.
+    """
+    rows = [_read_row(entry, interrupted) for entry in entries]
+    namer = _Namer(id for row in rows if row is not None for id in _ids_of(row))
+    ledger = _Ledger()
+    rescued = list(entries)
+    for index, row in enumerate(rows):
+        if row is None:
+            continue
+        if row.role == "user":
+            ledger.begin_user_turn()
+        elif row.role == "assistant":
+            calls = _rename_calls(row, namer, ledger, index, changes)
+            if calls is not None:
+                rescued[index] = with_calls(row.fields, row.metadata, calls, row.lifted)
+        else:
+            call = ledger.answer(row)
+            if call is not None and call.id != row.id:
+                changes.append((REIDENTIFIED_RESULT, index, call.id))
+                metadata = row.metadata if row.lifted else None
+                rescued[index] = with_id(row.fields, metadata, call.id)
+    return rescued
+
+
+class _Row(NamedTuple):
+    """A user turn, a turn that makes calls, or a result, as far as ids are concerned."""
+
+    role: str
+    fields: Fields
+    metadata: Fields | None = None
+    lifted: bool = False  # whether the calls or the id were read from the metadata
+    calls: Sequence[Any] = ()
+    id: str | None = None
+    guess: bool = False  # whether a result is a placeholder
+
+
+def _read_row(entry: object, interrupted: str) -> _Row | None:
+    fields = read_mapping(entry)
+    role = read_role(lookup(fields, "role"))
+    if fields is None or role not in ("user", "assistant", "tool"):
+        return None
+    if role == "user":
+        return _Row(role, fields)
+    metadata = read_metadata(lookup(fields, "metadata"))
+    if role == "assistant":
+        calls = read_calls(lookup(fields, "tool_calls"))
+        lifted = not calls
+        if lifted:
+            calls = read_calls(lookup(metadata, "tool_calls"))
+        return _Row(role, fields, metadata, lifted, calls)
+    id = usable_id(lookup(fields, "tool_call_id"))
+    lifted_id = usable_id(lookup(metadata, "tool_call_id")) if id is None else None
+    guess = (
+        lookup(fields, "healed") is True
+        or lookup(metadata, "healed") is True
+        or is_interrupted(lookup(fields, "content"), interrupted)
+    )
+    return _Row(role, fields, metadata, lifted_id is not None, (), id or lifted_id, guess)
+
+
+def _ids_of(row: _Row) -> Iterator[str]:
+    if row.id is not None:
+        yield row.id
+    for call in row.calls:
+        usable = read_call(call)
+        if usable is not None:
+            yield usable[0]
+
+
+def _rename_calls(
+    row: _Row, namer: _Namer, ledger: _Ledger, index: int, changes: list[Note]
+) -> list[Any] | None:
+    """Enter a turn's calls into the ledger; its calls with their new ids, if there are any."""
+    renamed = list(row.calls)
+    changed = False
+    ledger.begin_turn()
+    for place, call in enumerate(row.calls):
+        mapping = read_mapping(call)
+        if mapping is None:
+            continue  # no call at all: the pass drops it
+        usable = read_call(mapping)
+        declared_id = usable[0] if usable is not None else None
+        id = namer.name(declared_id)
+        if id != declared_id:
+            changed = True
+            changes.append((REIDENTIFIED_CALL, index, id))
+            renamed[place] = {**mapping, _id_key(mapping): id}
+        ledger.declare(declared_id, id, _call_name(mapping))
+    return renamed if changed else None
+
+
+def _id_key(call: Fields) -> str:
+    """The key that a call's id was read from, or that calls of its shape have it under."""
+    for key in ("tool_call_id", "id"):
+        if usable_id(lookup(call, key)) is not None:
+            return key
+    if "tool_call_id" in call:
+        return "tool_call_id"
+    return "id" if "id" in call or "function" in call else "tool_call_id"
+
+
+def _call_name(call: Fields) -> str | None:
+    name = lookup(call, "name")
+    if name is None:
+        function = lookup(call, "function")
+        name = lookup(function, "name") if type(function) is dict else function
+    return name if isinstance(name, str) else None
+
+
+class _Namer:
+    """Hands out ids: a free one as it is, for a taken or missing one a fresh one.
+
+    Args:
+        occurring: every usable id of the input; none of them is ever made up.
+    """
+
+    def __init__(self, occurring: Iterator[str]) -> None:
+        self._occurring = set(occurring)
+        self._declared: set[str] = set()
+        self._next: dict[str, int] = {}
+
+    def name(self, id: str | None) -> str:
+        if id is None:
+            return self._fresh("call_", 1)
+        if id in self._declared:
+            return self._fresh(f"{id}~", 2)
+        self._declared.add(id)
+        return id
+
+    def _fresh(self, stem: str, first: int) -> str:
+        number = self._next.get(stem, first)
+        while f"{stem}{number}" in self._occurring:
+            number += 1
+        self._next[stem] = number + 1
+        return f"{stem}{number}"
+
+
+class _Call:
+    """A declared call: what it leaves as, and how it stands."""
+
+    __slots__ = ("answered", "guess", "id", "name", "order", "turn")
+
+    def __init__(self, id: str, name: str | None, order: int, turn: _Turn) -> None:
+        self.id = id
+        self.name = name
+        self.order = order
+        self.turn = turn
+        self.answered = False
+        self.guess = False  # answered, but by a placeholder
+
+
+class _Turn:
+    """The calls of one turn, to find the only open one."""
+
+    def __init__(self) -> None:
+        self.calls: list[_Call] = []
+        self.open = 0
+        self._first = 0
+
+    def only_open_call(self) -> _Call | None:
+        if self.open != 1:
+            return None
+        while self.calls[self._first].answered:
+            self._first += 1
+        return self.calls[self._first]
+
+
+class _Waiting:
+    """Calls that wait for a result, in order. Calls that got one otherwise are skipped."""
+
+    def __init__(self, guess: bool) -> None:
+        self._guess = guess  # whether these are the calls that only a placeholder answers
+        self._recent: deque[_Call] = deque()
+        self._earlier: list[_Call] = []
+        self._user_turns = 0
+
+    def add(self, call: _Call, user_turns: int) -> None:
+        self._age(user_turns)
+        self._recent.append(call)
+
+    def first_recent(self, user_turns: int) -> _Call | None:
+        """The earliest since the last user turn."""
+        self._age(user_turns)
+        while self._recent and not self._waits(self._recent[0]):
+            self._recent.popleft()
+        return self._recent[0] if self._recent else None
+
+    def best(self, user_turns: int) -> _Call | None:
+        """The earliest since the last user turn or, if none waits there, the latest before."""
+        call = self.first_recent(user_turns)
+        if call is not None:
+            return call
+        while self._earlier and not self._waits(self._earlier[-1]):
+            self._earlier.pop()
+        return self._earlier[-1] if self._earlier else None
+
+    def _waits(self, call: _Call) -> bool:
+        return call.guess if self._guess else not call.answered
+
+    def _age(self, user_turns: int) -> None:
+        if user_turns != self._user_turns:
+            self._user_turns = user_turns
+            self._earlier.extend(self._recent)
+            self._recent.clear()
+
+
+class _Tier:
+    """The calls that a result may belong to: by their declared id or, without one, by name."""
+
+    def __init__(self, guess: bool) -> None:
+        def waiting() -> _Waiting:
+            return _Waiting(guess)
+
+        self._by_id: defaultdict[str, _Waiting] = defaultdict(waiting)
+        self._by_name: defaultdict[str | None, _Waiting] = defaultdict(waiting)
+        self._without_id = waiting()
+
+    def add(self, declared_id: str | None, call: _Call, user_turns: int) -> None:
+        if declared_id is not None:
+            self._by_id[declared_id].add(call, user_turns)
+        else:
+            self._without_id.add(call, user_turns)
+            self._by_name[call.name].add(call, user_turns)
+
+    def find(self, id: str | None, name: str | None, user_turns: int) -> _Call | None:
+        if id is not None:
+            return self._by_id[id].best(user_turns) if id in self._by_id else None
+        if name is None:
+            return self._without_id.first_recent(user_turns)
+        fitting = [self._by_name[key].first_recent(user_turns) for key in (name, None)]
+        return min((call for call in fitting if call is not None), key=_order, default=None)
+
+
+def _order(call: _Call) -> int:
+    return call.order
+
+
+class _Ledger:
+    """Which declared call each result belongs to; linear, whatever the order."""
+
+    def __init__(self) -> None:
+        self._open = _Tier(guess=False)
+        self._guessed = _Tier(guess=True)
+        self._declared_ids: dict[str, str | None] = {}
+        self._turn = _Turn()
+        self._user_turns = 0
+
+    def begin_user_turn(self) -> None:
+        self._user_turns += 1
+
+    def begin_turn(self) -> None:
+        self._next_turn = _Turn()
+
+    def declare(self, declared_id: str | None, id: str, name: str | None) -> None:
+        self._turn = self._next_turn
+        call = _Call(id, name, len(self._declared_ids), self._turn)
+        self._turn.calls.append(call)
+        self._turn.open += 1
+        self._declared_ids[id] = declared_id
+        self._open.add(declared_id, call, self._user_turns)
+
+    def answer(self, row: _Row) -> _Call | None:
+        """The call that a result belongs to: an open one, or one that has only a placeholder."""
+        name = lookup(row.fields, "name")
+        result_name = name if isinstance(name, str) else None
+        call = self._open.find(row.id, result_name, self._user_turns)
+        if call is None and row.id is None:
+            call = self._turn.only_open_call()
+        if call is None and not row.guess:
+            call = self._guessed.find(row.id, result_name, self._user_turns)
+        if call is None:
+            return None
+        if not call.answered:
+            call.answered = True
+            call.turn.open -= 1
+        call.guess = row.guess
+        if row.guess:
+            self._guessed.add(self._declared_ids[call.id], call, self._user_turns)
+        return call
