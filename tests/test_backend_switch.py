@@ -44,8 +44,9 @@ def import_package(installation, choice):
     }
     if choice is not None:
         environment["FLOWDROP_FAST_BACKEND"] = choice
+    # Without site-packages: an editable install would add its own extension to the copy.
     return subprocess.run(
-        [sys.executable, "-c", REPORT],
+        [sys.executable, "-S", "-c", REPORT],
         cwd=installation.parent,
         env=environment,
         capture_output=True,
