@@ -175,7 +175,9 @@ def test_cflags_of_the_environment_do_not_lose_optimization(project):
 
 
 def test_editable_install_puts_the_extension_beside_the_package(project, tmp_path):
-    install = ("-m", "pip", "install", "--no-deps", "--prefix", str(tmp_path / "prefix"), "-e", ".")
+    # Ignore what is installed: a prefix alone does not keep pip from uninstalling it here.
+    install = ("-m", "pip", "install", "--no-deps", "--ignore-installed", "-e", ".")
+    install += ("--prefix", str(tmp_path / "prefix"))
     process = run(project, *install, FLOWDROP_FAST_BUILD="require")
     assert process.returncode == 0, process.stdout
     assert (project / EXTENSION).exists()
