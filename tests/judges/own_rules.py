@@ -10,23 +10,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-
-class Rule(NamedTuple):
-    """A provider's rule, its own words for a breach, and where those were seen."""
-
-    name: str
-    provider: str
-    error: str
-    source: str
+Breaches = Iterator[str]
+Messages = list[dict[str, Any]]
 
 
-RULES: tuple[Rule, ...] = ()
-
-
-def long_id_breaches(rows: list[dict[str, Any]]) -> Iterator[str]:
+def long_id_breaches(rows: Messages) -> Breaches:
     """OpenAI takes ids of 40 characters and no more."""
     for index, row in enumerate(rows):
         ids = [call["id"] for call in row.get("tool_calls", ())]
@@ -35,7 +26,7 @@ def long_id_breaches(rows: list[dict[str, Any]]) -> Iterator[str]:
                 yield f"messages[{index}]: an id of {len(id)} characters"
 
 
-def blank_text_breaches(messages: list[dict[str, Any]]) -> Iterator[str]:
+def blank_text_breaches(messages: Messages) -> Breaches:
     """Anthropic takes no text block that is empty or blank."""
     for index, message in enumerate(messages):
         for block in message["content"]:
@@ -43,29 +34,24 @@ def blank_text_breaches(messages: list[dict[str, Any]]) -> Iterator[str]:
                 yield f"messages[{index}]: a blank text block"
 
 
-def anthropic_id_breaches(messages: list[dict[str, Any]]) -> Iterator[str]:
-    """Anthropic takes ids of letters, digits, `_` and `-`, each once in a request."""
-    seen: set[str] = set()
+def odd_id_breaches(messages: Messages) -> Breaches:
+    """Anthropic takes ids of letters, digits, `_` and `-`."""
     for index, message in enumerate(messages):
         for block in message["content"]:
-            if block["type"] == "tool_use":
-                if not re.fullmatch(r"[a-zA-Z0-9_-]+", block["id"]):
-                    yield f"messages[{index}]: the id {block['id']!r}"
-                if block["id"] in seen:
-                    yield f"messages[{index}]: the id {block['id']!r} a second time"
-                seen.add(block["id"])
+            if block["type"] == "tool_use" and not re.fullmatch(r"[a-zA-Z0-9_-]+", block["id"]):
+                yield f"messages[{index}]: the id {block['id']!r}"
 
 
-def role_breaches(messages: list[dict[str, Any]], assistant: str) -> Iterator[str]:
+def role_breaches(messages: Messages) -> Breaches:
     """Bedrock takes turns that start with the user and alternate."""
-    expected = ["user", assistant]
+    expected = ["user", "assistant"]
     for index, message in enumerate(messages):
         if message["role"] != expected[index % 2]:
             yield f"messages[{index}]: {message['role']} where {expected[index % 2]} was due"
             return
 
 
-def gemini_pairing_breaches(contents: list[dict[str, Any]]) -> Iterator[str]:
+def gemini_pairing_breaches(contents: Messages) -> Breaches:
     """Gemini takes, right after a turn that calls, as many responses as there were calls."""
     open_calls: list[Any] = []
     for index, content in enumerate([*contents, {"parts": []}]):
@@ -79,3 +65,66 @@ def gemini_pairing_breaches(contents: list[dict[str, Any]]) -> Iterator[str]:
         open_calls = [
             part["function_call"].get("id") for part in content["parts"] if "function_call" in part
         ]
+
+
+def gemini_order_breaches(contents: Messages) -> Breaches:
+    """Gemini takes a turn that calls only right after a user turn or a turn of responses."""
+    for index, content in enumerate(contents):
+        calls = any("function_call" in part for part in content["parts"])
+        if calls and (index == 0 or contents[index - 1]["role"] != "user"):
+            yield f"contents[{index}]: a call without a user turn before it"
+
+
+class Rule(NamedTuple):
+    """A provider's rule: its check, the provider's words for a breach, and where those were seen."""
+
+    breaches: Callable[[Messages], Breaches]
+    error: str
+    source: str
+    smallest: Messages
+
+
+RULES = (
+    Rule(
+        long_id_breaches,
+        "Invalid 'messages[2].tool_calls[0].id': string too long. Expected a string with maximum "
+        "length 40, but got a string with length 43 instead.",
+        "https://github.com/vercel/ai/issues/5171",
+        [{"role": "assistant", "tool_calls": [{"id": "x" * 41}]}],
+    ),
+    Rule(
+        blank_text_breaches,
+        "messages: text content blocks must be non-empty",
+        "https://github.com/anthropics/claude-code/issues/59812",
+        [{"role": "user", "content": [{"type": "text", "text": " "}]}],
+    ),
+    Rule(
+        odd_id_breaches,
+        "messages.1.content.1.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'",
+        "https://github.com/RooCodeInc/Roo-Code/pull/10649",
+        [{"role": "assistant", "content": [{"type": "tool_use", "id": "functions.f:0"}]}],
+    ),
+    Rule(
+        role_breaches,
+        "A conversation must alternate between user and assistant roles.",
+        "https://github.com/langchain-ai/langchain-aws/issues/130",
+        [{"role": "user"}, {"role": "user"}],
+    ),
+    Rule(
+        gemini_pairing_breaches,
+        "Please ensure that the number of function response parts is equal to the number of "
+        "function call parts of the function call turn.",
+        "https://github.com/google-gemini/gemini-cli/issues/16437",
+        [{"role": "model", "parts": [{"function_call": {"name": "f"}}]}],
+    ),
+    Rule(
+        gemini_order_breaches,
+        "Please ensure that function call turn comes immediately after a user turn or after a "
+        "function response turn.",
+        "https://github.com/google-gemini/gemini-cli/issues/26486",
+        [
+            {"role": "model", "parts": [{"text": "hello"}]},
+            {"role": "model", "parts": [{"function_call": {"name": "f"}}]},
+        ],
+    ),
+)

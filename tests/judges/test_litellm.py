@@ -17,9 +17,10 @@ from litellm_wire import anthropic_request, bedrock_request, gemini_request
 from mcp.server.validation import validate_tool_use_result_messages
 from mcp.types import SamplingMessage
 from own_rules import (
-    anthropic_id_breaches,
     blank_text_breaches,
+    gemini_order_breaches,
     gemini_pairing_breaches,
+    odd_id_breaches,
     role_breaches,
 )
 from verdicts import assert_accepts_all, assert_cured, assert_misses_no_result, complaint
@@ -67,21 +68,21 @@ def _spelled_for_mcp(message: dict[str, Any]) -> dict[str, Any]:
 
 def judge_anthropic_rules(messages: list[Any]) -> None:
     sent = anthropic_messages(messages)
-    breaches = [*role_breaches(sent, "assistant"), *anthropic_id_breaches(sent)]
-    breaches += blank_text_breaches(sent)
+    breaches = [*role_breaches(sent), *odd_id_breaches(sent), *blank_text_breaches(sent)]
     assert not breaches, "; ".join(breaches)
 
 
 def judge_bedrock_rules(messages: list[Any]) -> None:
     """Without blank user turns: litellm leaves those out, so the turns around them meet."""
     sent = bedrock_request(without_blank_users(request_rows(messages)))["messages"]
-    breaches = list(role_breaches(sent, "assistant"))
+    breaches = list(role_breaches(sent))
     assert not breaches, "; ".join(breaches)
 
 
 def judge_gemini_rules(messages: list[Any]) -> None:
-    breaches = gemini_pairing_breaches(gemini_request(request_rows(messages))["contents"])
-    assert not list(breaches), "; ".join(breaches)
+    sent = gemini_request(request_rows(messages))["contents"]
+    breaches = [*gemini_pairing_breaches(sent), *gemini_order_breaches(sent)]
+    assert not breaches, "; ".join(breaches)
 
 
 PAIRING = pytest.mark.parametrize(
@@ -159,5 +160,5 @@ def test_known_wrong_about_ids_that_differ_in_odd_characters() -> None:
 def test_known_wrong_about_blank_user_turns_for_bedrock() -> None:
     rows = [{"role": "user", "content": ""}, {"role": "assistant", "content": "hello"}]
     sent = bedrock_request(request_rows(rows))["messages"]
-    assert list(role_breaches(sent, "assistant")) == ["messages[0]: assistant where user was due"]
+    assert list(role_breaches(sent)) == ["messages[0]: assistant where user was due"]
     judge_bedrock_rules(rows)
