@@ -76,7 +76,7 @@ def gemini_order_breaches(contents: Messages) -> Breaches:
 
 
 class Rule(NamedTuple):
-    """A provider's rule: its check, the provider's words for a breach, and where those were seen."""
+    """A provider's rule: its check, the provider's words for a breach, and where to see them."""
 
     breaches: Callable[[Messages], Breaches]
     error: str

@@ -103,3 +103,15 @@ def test_qwen3_raises_on_a_call_that_is_not_in_openai_shape() -> None:
 
     assert "not JSON serializable" in str(complaint(judge, [row]))
     assert complaint(judge, template_rows([row])) is None
+
+
+def test_qwen3_6_takes_one_system_row() -> None:
+    template = ENVIRONMENT.from_string((TEMPLATES / "qwen3_6.jinja").read_text(encoding="utf-8"))
+    rows = [
+        {"role": "system", "content": "be brief"},
+        {"role": "system", "content": "be kind"},
+        {"role": "user", "content": "hi"},
+    ]
+    with pytest.raises(jinja2.TemplateError, match="System message must be at the beginning"):
+        template.render(messages=template_rows(rows))
+    assert "be brief\n\nbe kind" in template.render(messages=one_system_row(template_rows(rows)))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from mcp.server.validation import validate_tool_use_result_messages
 from mcp.types import SamplingMessage
-from verdicts import assert_accepts_all, assert_cured, assert_misses_no_result
+from verdicts import assert_accepts_all, assert_cured, assert_misses_no_result, complaint
 from wire import openai_rows
 
 
@@ -73,3 +73,24 @@ def test_misses_no_result(normalized: dict[str, list[Any]]) -> None:
 )
 def test_cured(fault: str) -> None:
     assert_cured(judge, fault)
+
+
+CALLING = [
+    {"role": "user", "content": "hi"},
+    {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "name": "search"}]},
+]
+
+
+def test_known_lenient_about_a_call_at_the_end() -> None:
+    assert complaint(judge, CALLING) is None
+    assert complaint(judge, [*CALLING, {"role": "user", "content": "and?"}]) is not None
+
+
+def test_takes_no_text_beside_results() -> None:
+    messages = sampling_messages([*CALLING, {"role": "tool", "content": "", "tool_call_id": "c1"}])
+    validate_tool_use_result_messages(messages)
+    text = sampling_messages([{"role": "user", "content": "and?"}])[0].content_as_list
+    results = messages[-1].content_as_list
+    messages[-1] = messages[-1].model_copy(update={"content": [*results, *text]})
+    with pytest.raises(ValueError, match="must contain only tool_result content"):
+        validate_tool_use_result_messages(messages)

@@ -99,3 +99,14 @@ def test_known_wrong_about_a_first_message_that_calls() -> None:
 
     assert "Unexpected tool call id c1" in str(complaint(unnarrowed, rows))
     assert complaint(judge_v13, rows) is None
+
+
+@pytest.mark.parametrize(
+    "rows", [[], [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]]
+)
+def test_takes_a_request_alone(rows: list[Any]) -> None:
+    def unnarrowed(messages: list[Any]) -> None:
+        V13.validate_messages(convert_openai_messages(openai_rows(messages)))
+
+    assert complaint(unnarrowed, rows) is not None
+    assert complaint(judge_v13, rows) is None

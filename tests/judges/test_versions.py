@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+import tomllib
 from test_mistral_strict import VERSION
 
 ROOT = Path(__file__).parent.parent.parent
