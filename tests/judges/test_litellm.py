@@ -162,3 +162,8 @@ def test_known_wrong_about_blank_user_turns_for_bedrock() -> None:
     sent = bedrock_request(request_rows(rows))["messages"]
     assert list(role_breaches(sent)) == ["messages[0]: assistant where user was due"]
     judge_bedrock_rules(rows)
+
+
+def test_cured_of_an_id_that_is_declared_twice() -> None:
+    """Of the judges only turnsafe, over Anthropic's shape, asks for unique ids in a whole request."""
+    assert_cured(judge_turnsafe, "id twice")
