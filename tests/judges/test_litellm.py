@@ -165,5 +165,5 @@ def test_known_wrong_about_blank_user_turns_for_bedrock() -> None:
 
 
 def test_cured_of_an_id_that_is_declared_twice() -> None:
-    """Of the judges only turnsafe, over Anthropic's shape, asks for unique ids in a whole request."""
+    """Only turnsafe, over Anthropic's shape, asks for ids that are unique in a whole request."""
     assert_cured(judge_turnsafe, "id twice")
