@@ -1,0 +1,1 @@
+"""Measurements of flowdrop-fast: no part of the package, never installed."""
