@@ -11,8 +11,8 @@ import logging
 import os
 from typing import TYPE_CHECKING, Any
 
-from benchmarks.histories import decode, fresh
-from benchmarks.measuring import Contender, warm
+from benchmarks.histories import decode
+from benchmarks.measuring import Contender
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,14 +27,24 @@ def backend(name: str) -> ModuleType:
     return importlib.import_module(f"flowdrop_fast._{name}")
 
 
+def imported(module: str, name: str) -> Any:
+    """Return `name` of a peer's module; `ImportError` where either is missing."""
+    try:
+        return getattr(importlib.import_module(module), name)
+    except AttributeError:
+        raise ImportError(f"{module} has no {name}") from None
+
+
 def litellm_repair() -> Callable[[list[Any]], list[Any]]:
-    """Return litellm's own repair, switched on; raise `ImportError` where it is not installed."""
+    """Return litellm's own repair, switched on; raise `ImportError` where there is none."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else it asks the network
     litellm: Any = importlib.import_module("litellm")
-    factory = importlib.import_module("litellm.litellm_core_utils.prompt_templates.factory")
     litellm.modify_params = True  # without it the function returns its argument
     logging.getLogger("LiteLLM").setLevel(logging.ERROR)  # else it prints every drop
-    repair: Callable[[list[Any]], list[Any]] = factory.sanitize_messages_for_tool_calling
+    factory = "litellm.litellm_core_utils.prompt_templates.factory"
+    repair: Callable[[list[Any]], list[Any]] = imported(
+        factory, "sanitize_messages_for_tool_calling"
+    )
     return repair
 
 
@@ -65,7 +75,7 @@ def call(
 
 def decoding(name: str, data: bytes) -> Contender:
     """Decoding the same bytes: what the history costs before anybody normalizes it."""
-    return Contender(name, "decode(messages)", warm(data), len(decode(data)), {"decode": decode})
+    return Contender(name, "decode(messages)", lambda: data, len(decode(data)), {"decode": decode})
 
 
 def _contender(
@@ -78,5 +88,5 @@ def _contender(
 ) -> Contender:
     """A contender over decoded `data`; `size` counts other things than its rows."""
     messages = decode(data)
-    inputs = (lambda count: fresh(data, count)) if freshly else warm(messages)
-    return Contender(name, statement, inputs, size or len(messages), names)
+    make = (lambda: decode(data)) if freshly else (lambda: messages)
+    return Contender(name, statement, make, size or len(messages), names)

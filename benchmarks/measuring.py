@@ -1,8 +1,9 @@
 """Timing side by side: contenders take turns, round after round, in one process.
 
 Seconds on a shared machine are noise; what two contenders took in the *same* round is not. So a
-figure is always the median over rounds of a per-round ratio. The collector stays on, and results
-are freed inside the timed region: making garbage is part of the cost.
+figure is always the median over rounds of a per-round ratio. The clock counts what this thread
+spent on a processor, not what it waited for one. The collector stays on, and results are freed
+inside the timed region: making garbage is part of the cost.
 """
 
 from __future__ import annotations
@@ -24,51 +25,66 @@ if TYPE_CHECKING:
 _MIN_SECONDS = 0.003  # for one contender's share of a round: far above the timer's own cost
 _MAX_FRESH = 4_000  # messages decoded for one share, so that decoding does not take the whole run
 
+# Elsewhere than on Linux and macOS this clock may tick only every few milliseconds.
+_FINE = time.get_clock_info("thread_time").resolution < 1e-6
+_CLOCK = time.thread_time if _FINE else time.perf_counter
+
 # Written out as source, as timeit does, so that a row copy is not charged for a call that the
 # program it stands for would not make.
-_LOOP = """
-def timed(batch, clock, {names}):
+_WARM = """
+def timed(make, count, clock, {names}):
+    messages = make()
+    {statement}
     start = clock()
-    for messages in batch:
+    for _ in range(count):
         {statement}
     return clock() - start
+"""
+_FRESH = """
+def timed(make, count, clock, {names}):
+    seconds = 0.0
+    for _ in range(count):
+        messages = make()
+        start = clock()
+        {statement}
+        seconds += clock() - start
+    return seconds
 """
 
 
 @dataclass(frozen=True)
 class Contender:
-    """One statement to time over a batch of inputs.
+    """One statement to time.
 
     Args:
         name: what `ratio` calls it.
-        statement: Python source, run once for each input, which it knows as ``messages``.
-        inputs: makes that many inputs; called before every timed region when `freshly` is set,
-            else once.
+        statement: Python source that knows its input as ``messages``.
+        make: gives the input: once for each region when warm, once for each run when fresh.
         size: messages in one input; times are reported for each of them.
         names: the other names that the statement uses.
     """
 
     name: str
     statement: str
-    inputs: Callable[[int], Sequence[Any]]
+    make: Callable[[], Any]
     size: int
     names: Mapping[str, Any] = field(default_factory=dict)
 
-    def loop(self) -> Callable[[Sequence[Any]], float]:
-        """Compile the statement into a function that times it over a batch, in seconds."""
+    def timer(self, *, freshly: bool) -> Callable[[int], float]:
+        """Compile the statement into a function that runs it so often and gives the seconds."""
         namespace: dict[str, Any] = {}
-        source = _LOOP.format(
-            names=", ".join(f"{name}={name}" for name in self.names),
-            statement=self.statement,
+        source = (_FRESH if freshly else _WARM).format(
+            names=", ".join(f"{name}={name}" for name in self.names), statement=self.statement
         )
         exec(source, dict(self.names), namespace)
         timed = namespace["timed"]
-        return lambda batch: timed(batch, time.perf_counter)
 
+        def make() -> Any:
+            messages = self.make()
+            gc.freeze()
+            return messages
 
-def warm(messages: Any) -> Callable[[int], Sequence[Any]]:
-    """Inputs for a contender: the same list again and again."""
-    return lambda count: [messages] * count
+        return lambda count: timed(make, count, _CLOCK)
 
 
 @dataclass(frozen=True)
@@ -108,40 +124,51 @@ class Rounds:
         return statistics.median(self.seconds[name]) * 1e9
 
 
-def settle() -> None:
-    """Put what is loaded by now out of the collector's sight: it is not what is measured."""
-    gc.collect()
-    gc.freeze()
+_pins: list[bytes] = []
+
+
+def settle(megabytes: int = 64) -> None:
+    """Bring the process into the state of one that has run for a while.
+
+    Some memory is taken, and given back all but one small object in each part, so that the
+    allocator keeps it: else it returns an arena to the system and asks for it again at every call,
+    or at none, as chance will have it.
+    """
+    blocks = [bytes(400) for _ in range(megabytes * 2_500)]
+    _pins[:] = blocks[::1_000]
 
 
 def interleave(contenders: Sequence[Contender], rounds: int, *, freshly: bool) -> Rounds:
     """Let every contender run once a round, the order turned round each time.
 
+    The collector starts each region from zero, with all that lives by then, inputs included, out
+    of its sight. It stays on for what a contender makes. But a full collection, which walks the
+    whole process, would fall into a region by chance, and on the row copy alone: a compiled pass
+    gives the collector no occasion to run.
+
     Args:
         contenders: with different names.
-        rounds: how often, after one round that only warms up.
-        freshly: make new inputs for every timed region, outside of it.
+        rounds: how often.
+        freshly: make a new input for every run, outside the timed region, and run it at once.
     """
-    loops = {c.name: c.loop() for c in contenders}
-    counts = {c.name: _repetitions(c, loops[c.name], freshly=freshly) for c in contenders}
-    kept = {} if freshly else {c.name: c.inputs(counts[c.name]) for c in contenders}
+    timers = {c.name: c.timer(freshly=freshly) for c in contenders}
+    counts = {c.name: _repetitions(c, timers[c.name], freshly=freshly) for c in contenders}
     seconds: dict[str, list[float]] = {c.name: [] for c in contenders}
     for round_ in range(rounds):
         for contender in contenders[:: 1 if round_ % 2 else -1]:
             name, count = contender.name, counts[contender.name]
-            batch = contender.inputs(count) if freshly else kept[name]
-            gc.collect()  # every region starts with the collector's counters at zero
-            seconds[name].append(loops[name](batch) / (count * contender.size))
+            gc.collect()
+            seconds[name].append(timers[name](count) / (count * contender.size))
     return Rounds(seconds)
 
 
-def _repetitions(contender: Contender, loop: Callable[[Any], float], *, freshly: bool) -> int:
-    """How many inputs make a timed region long enough; also the round that warms up."""
+def _repetitions(contender: Contender, timer: Callable[[int], float], *, freshly: bool) -> int:
+    """How many runs make a timed region long enough."""
+    most = max(1, _MAX_FRESH // contender.size) if freshly else 1 << 20
     count = 1
-    while (taken := loop(contender.inputs(count))) < _MIN_SECONDS / 2 and count < 1 << 20:
+    while (taken := timer(count)) < _MIN_SECONDS / 2 and count < most:
         count *= 2
-    count = max(1, round(count * _MIN_SECONDS / taken))
-    return min(count, max(1, _MAX_FRESH // contender.size)) if freshly else count
+    return min(most, max(1, round(count * _MIN_SECONDS / max(taken, 1e-9))))
 
 
 def described_machine(packages: Sequence[str] = ()) -> dict[str, Any]:

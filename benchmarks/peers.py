@@ -8,6 +8,7 @@ judged by a checker that shares no code with flowdrop_fast. A peer that is not i
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
 import json
 import sys
@@ -49,22 +50,19 @@ def _litellm() -> Peer:
 
 
 def _turnsafe() -> Peer:
-    turnsafe = importlib.import_module("turnsafe")
-    return Peer("turnsafe", lambda messages: turnsafe.repair(messages, "openai"))
+    repair = contenders.imported("turnsafe", "repair")
+    return Peer("turnsafe", lambda messages: repair(messages, "openai"))
 
 
 def _tool_call_repair() -> Peer:
-    toolrepair = importlib.import_module("toolrepair")
-
-    def repair(messages: list[Any]) -> list[Any]:
-        # "synthesize" keeps the calls that nobody answered, as everyone else here does.
-        repaired: list[Any] = toolrepair.repair(messages, format="openai", strategy="synthesize")
-        return repaired
-
-    return Peer("tool-call-repair", repair)
+    repair = contenders.imported("toolrepair", "repair")
+    # "synthesize" keeps the calls that nobody answered, as everyone else here does.
+    synthesize = functools.partial(repair, format="openai", strategy="synthesize")
+    return Peer("tool-call-repair", synthesize)
 
 
 def _pydantic_ai() -> Peer:
+    repair_messages = contenders.imported("pydantic_ai.messages", "repair_messages")
     ai = importlib.import_module("pydantic_ai.messages")
 
     def message(row: Any) -> Any:
@@ -99,7 +97,7 @@ def _pydantic_ai() -> Peer:
                 rows.append(row)
         return rows
 
-    return Peer("pydantic-ai", ai.repair_messages, take, give)
+    return Peer("pydantic-ai", repair_messages, take, give)
 
 
 PEERS: dict[str, Callable[[], Peer]] = {
@@ -180,7 +178,7 @@ def measure(messages: int, rounds: int) -> tuple[list[dict[str, Any]], list[str]
         Contender(
             f"{peer.name}/{kind}",
             "repair(messages)",
-            _inputs(peer, data),
+            _input(peer, data),
             len(decode(data)),
             {"repair": peer.repair},
         )
@@ -205,8 +203,8 @@ def measure(messages: int, rounds: int) -> tuple[list[dict[str, Any]], list[str]
     return figures, missing
 
 
-def _inputs(peer: Peer, data: bytes) -> Callable[[int], list[Any]]:
-    return lambda count: [peer.take(decode(data)) for _ in range(count)]
+def _input(peer: Peer, data: bytes) -> Callable[[], Any]:
+    return lambda: peer.take(decode(data))
 
 
 def _outcome(peer: Peer, messages: list[Any]) -> str:

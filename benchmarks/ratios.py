@@ -25,7 +25,6 @@ from benchmarks.measuring import (
     described_machine,
     interleave,
     settle,
-    warm,
 )
 
 if TYPE_CHECKING:
@@ -104,6 +103,7 @@ class Settings:
     peers: bool = True
     instructions: bool = False
     real: Path | None = None
+    only: Sequence[str] = ()
 
 
 @dataclass
@@ -122,45 +122,53 @@ class Run:
 # --- what is measured ---------------------------------------------------------------------------
 
 
+GROUPS = ("size", "growth", "small", "hostile", "memory", "text")
+
+
 def measure(settings: Settings, say: Callable[[str], None]) -> Run:
-    """Measure every goal, one group after the other."""
+    """Measure every goal, or those of the groups asked for, one group after the other."""
     run = Run()
     native, pure = (contenders.backend(name) for name in contenders.BACKENDS)
-    litellm = _litellm(settings, run)
+    groups = settings.only or GROUPS
+    litellm = _litellm(settings, run) if "size" in groups else None
     settle()
     for how in ("warm", "fresh"):
-        say(f"{settings.messages} messages, {how}")
-        _at_size(settings, run, native, pure, litellm, how)
-        say(f"growth to {settings.large} messages, {how}")
-        data = [encoded(n) for n in (settings.messages, settings.large)]
-        _growth(settings, run, native, "growth", data, data, how)
-        say(f"10 messages, {how}")
-        _small(settings, run, native, how)
+        if "size" in groups:
+            say(f"{settings.messages} messages, {how}")
+            _at_size(settings, run, native, pure, litellm, how)
+        if "growth" in groups:
+            say(f"growth to {settings.large} messages, {how}")
+            data = [encoded(n) for n in (settings.messages, settings.large)]
+            _growth(settings, run, native, "growth", data, data, how)
+        if "small" in groups:
+            say(f"10 messages, {how}")
+            _small(settings, run, native, how)
         if settings.real:
             say(f"real runs, {how}")
             _real(settings, run, native, pure, settings.real, how)
-    for name in HOSTILE:
+    for name in HOSTILE if "hostile" in groups else ():
         say(f"growth to {settings.large}: {name}")
         _hostile_growth(settings, run, native, name)
-    say("memory and text_to_message")
-    for key, function, shape in (
-        ("flat", native.normalize_conversation, "flat"),
-        ("stored", native.normalize_conversation, "stored"),
-        ("copy", _row_copy, "flat"),
-    ):
-        kept = _kept_bytes(function, encoded(settings.messages, shape))
-        run.put(f"memory {key}", "warm", Ratio.of([kept]))
-    _text(settings, run, native)
+    if "memory" in groups:
+        _memory(settings, run, native)
+    if "text" in groups:
+        _text(settings, run, native)
+    _instructions(settings, run, say)
+    return run
+
+
+def _instructions(settings: Settings, run: Run, say: Callable[[str], None]) -> None:
+    why_not = "asked for with --instructions"
     if settings.instructions:
         say("instructions (valgrind)")
         try:
             counted = instructions.count("native, flat", settings.messages)
-            run.put("instructions", "warm", Ratio.of([counted]))
         except instructions.UnavailableError as error:
-            run.figures["instructions"] = Figure(why_not=str(error))
-    else:
-        run.figures["instructions"] = Figure(why_not="asked for with --instructions")
-    return run
+            why_not = str(error)
+        else:
+            run.put("instructions", "warm", Ratio.of([counted]))
+            return
+    run.figures["instructions"] = Figure(why_not=why_not)
 
 
 def _litellm(settings: Settings, run: Run) -> Callable[[list[Any]], list[Any]] | None:
@@ -288,15 +296,13 @@ def _real(settings: Settings, run: Run, native: Any, pure: Any, path: Path, how:
     size = sum(len(decode(data)) for data in runs)
     kept = [decode(data) for data in runs]
 
-    def lists(count: int) -> list[list[Any]]:
-        if how == "warm":
-            return [kept] * count
-        return [[decode(data) for data in runs] for _ in range(count)]
+    def lists() -> list[list[Any]]:
+        return kept if how == "warm" else [decode(data) for data in runs]
 
     each = "for one in messages: "
     taking_part = [
         Contender("copy", each + "[m.copy() for m in one]", lists, size),
-        Contender("decode", each + "decode(one)", warm(runs), size, {"decode": decode}),
+        Contender("decode", each + "decode(one)", lambda: runs, size, {"decode": decode}),
     ]
     for name, module in (("native", native), ("pure", pure)):
         names = {"normalize": module.normalize_conversation}
@@ -304,6 +310,16 @@ def _real(settings: Settings, run: Run, native: Any, pure: Any, path: Path, how:
     rounds = interleave(taking_part, settings.rounds, freshly=how == "fresh")
     for theirs in ("copy", "pure", "decode"):
         run.put(f"real {theirs}", how, rounds.ratio("native", theirs))
+
+
+def _memory(settings: Settings, run: Run, native: Any) -> None:
+    for key, function, shape in (
+        ("flat", native.normalize_conversation, "flat"),
+        ("stored", native.normalize_conversation, "stored"),
+        ("copy", _row_copy, "flat"),
+    ):
+        kept = _kept_bytes(function, encoded(settings.messages, shape))
+        run.put(f"memory {key}", "warm", Ratio.of([kept]))
 
 
 def _row_copy(messages: list[Any]) -> list[Any]:
@@ -325,14 +341,17 @@ def _kept_bytes(normalize: Callable[[list[Any]], Any], data: bytes) -> float:
 
 
 def _text(settings: Settings, run: Run, native: Any) -> None:
-    """`text_to_message` beside dict displays, where the text is what the loop goes over."""
-    texts = warm("What is the status of my order?")
+    """`text_to_message` beside dict displays, whose only input is the text."""
+
+    def text() -> str:
+        return "What is the status of my order?"
+
     names = {"text_to_message": native.text_to_message, "role": "user"}
     row = '{"role": role, "content": messages}'
     taking_part = [
-        Contender("ours", "text_to_message(messages, role)", texts, 1, names),
-        Contender("one dict", row, texts, 1, {"role": "user"}),
-        Contender("whole", f"([{row}], {row})", texts, 1, {"role": "user"}),
+        Contender("ours", "text_to_message(messages, role)", text, 1, names),
+        Contender("one dict", row, text, 1, {"role": "user"}),
+        Contender("whole", f"([{row}], {row})", text, 1, {"role": "user"}),
     ]
     rounds = interleave(taking_part, settings.rounds, freshly=False)
     run.put("text", "warm", rounds.ratio("ours", "one dict"))
@@ -347,7 +366,7 @@ def table(run: Run, goals: Sequence[Goal]) -> Iterator[str]:
     width = max(len(goal.text) for goal in goals)
     yield f"{'':{width}}  {'goal':>8}  {'warm':>22}  {'fresh':>22}  verdict"
     for goal in goals:
-        figure = run.figures.get(goal.key, Figure(why_not="not measured"))
+        figure = run.figures.get(goal.key, Figure(why_not="left out"))
         limit = "" if goal.limit is None else f"<= {goal.limit:g}"
         if figure.why_not:
             yield f"{goal.text:{width}}  {limit:>8}  not measured: {figure.why_not}"
@@ -359,6 +378,8 @@ def table(run: Run, goals: Sequence[Goal]) -> Iterator[str]:
 
 def nanoseconds_table(run: Run) -> Iterator[str]:
     """Yield the medians in nanoseconds a message: to be read, not to be compared between runs."""
+    if not run.nanoseconds:
+        return
     yield f"{'ns a message':22}{'warm':>10}{'fresh':>10}"
     for name, warm_ in run.nanoseconds["warm"].items():
         yield f"{name:22}{warm_:>10,.0f}{run.nanoseconds['fresh'][name]:>10,.0f}"
@@ -378,7 +399,7 @@ def saved(run: Run, goals: Sequence[Goal], settings: Settings) -> dict[str, Any]
     """Return the run as JSON data, with the machine it was made on."""
     rows = []
     for goal in goals:
-        figure = run.figures.get(goal.key, Figure(why_not="not measured"))
+        figure = run.figures.get(goal.key, Figure(why_not="left out"))
         rows.append({**asdict(goal), **asdict(figure), "verdict": figure.verdict(goal.limit)})
     return {
         "machine": described_machine(contenders.PACKAGES),
@@ -402,6 +423,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--large", type=int, default=defaults.large, metavar="N")
     parser.add_argument("--rounds", type=int, default=defaults.rounds, metavar="N")
     parser.add_argument("--large-rounds", type=int, default=defaults.large_rounds, metavar="N")
+    parser.add_argument(
+        "--only",
+        action="append",
+        choices=GROUPS,
+        help="measure this group (repeatable)",
+        default=[],
+    )
     parser.add_argument("--real", type=Path, metavar="FILE", help="JSON Lines of real runs")
     parser.add_argument("--no-peers", dest="peers", action="store_false")
     parser.add_argument("--instructions", action="store_true", help="count them too (valgrind)")

@@ -162,18 +162,20 @@ def test_ratio_is_the_median_of_per_round_ratios() -> None:
     assert rounds.ratio("ours", "theirs") == measuring.Ratio(2.0, 1.5, 2.5)
 
 
-def test_every_contender_runs_in_every_round_over_inputs_of_its_own() -> None:
-    made: list[int] = []
-
-    def inputs(count: int) -> list[int]:
-        made.append(count)
-        return [0] * count
-
-    contender = measuring.Contender("ours", "sorted([messages])", inputs, size=1_000)
-    freshly = measuring.interleave([contender], 3, freshly=True)
-    assert len(freshly.seconds["ours"]) == 3
-    assert made[-3:] == [made[-1]] * 3
-    assert made[-1] <= 4  # four thousand messages at most are decoded for one region
+@pytest.mark.parametrize("freshly", [True, False])
+def test_fresh_runs_get_an_input_each_and_a_warm_region_shares_one(freshly: bool) -> None:
+    seen: list[list[int]] = []
+    contender = measuring.Contender(
+        "ours", "see(messages)", lambda: [0], size=1_000, names={"see": seen.append}
+    )
+    rounds = measuring.interleave([contender], 5, freshly=freshly)
+    assert len(rounds.seconds["ours"]) == 5
+    inputs = len({id(messages) for messages in seen})
+    if freshly:
+        assert inputs == len(seen)
+        assert len(seen) <= 1 + 2 + 4 + 5 * 4  # four thousand messages a region at most
+    else:
+        assert 5 < inputs < len(seen) / 2
 
 
 @pytest.mark.parametrize(
