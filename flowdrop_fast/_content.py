@@ -44,7 +44,7 @@ def mend_surrogates(text: str) -> str:
     if text.isascii():
         return text
     try:
-        text.encode()
+        text.encode("utf-16")  # the quickest of the encoders that refuse surrogates
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text

@@ -18,6 +18,7 @@ from typing import Any
 from ._content import INTERRUPTED_TEXT, coerce_content, is_interrupted
 from ._options import Plan, merge_system, plan_normalization, plan_repair
 from ._reading import (
+    UNUSABLE,
     lookup,
     needs_cleaning,
     read_call,
@@ -255,45 +256,57 @@ def run_pass(
         if fields is None:
             drops.append((NOT_A_MESSAGE, index, None))
             continue
-        calls = answered = healed = metadata = None
+        calls = healed = metadata = None
         try:
-            role = fields.get("role")
-            content = fields.get("content")
-            if type(role) is not str or not role.strip():
+            try:
+                role = fields["role"]
+                content = fields["content"]
+                room = len(fields) > 3  # for more than one key beside these two
+            except KeyError:
+                role = fields.get("role")
+                content = fields.get("content")
+                room = True
+            if type(role) is not str:
                 role = read_role(role)
             if role == "tool":
                 answered = fields.get("tool_call_id")
-                if answered is None or len(fields) > 3:
+                if room or answered is None:
                     healed = fields.get("healed")
                     metadata = fields.get("metadata")
             elif role == "assistant":
                 calls = fields.get("tool_calls")
-                metadata = fields.get("metadata")
+                if room or calls is None:
+                    metadata = fields.get("metadata")
+            elif role is None or not role.strip():
+                drops.append((NO_ROLE, index, None))
+                continue
         except Exception:  # a stored key's own __eq__ may raise
             drops.append((NOT_A_MESSAGE, index, None))
-            continue
-        if role is None:
-            drops.append((NO_ROLE, index, None))
             continue
         if flat and (type(content) is not str or not content.isascii()):
             content = coerce(content)
 
         if role == "tool":
+            guess = healed is True
+            lifted = False
+            if type(answered) is str and answered == answered.strip() and answered not in UNUSABLE:
+                id = answered
+            else:
+                id = usable_id(answered)
             if metadata is not None:
                 metadata = read_metadata(metadata)
-            id = usable_id(answered)
-            lifted = id is None and metadata is not None
-            if lifted:
-                answered = lookup(metadata, "tool_call_id")
-                id = usable_id(answered)
+                guess = guess or lookup(metadata, "healed") is True
+                if id is None:
+                    lifted = True
+                    answered = lookup(metadata, "tool_call_id")
+                    id = usable_id(answered)
             if id is None:
                 drops.append((ORPHAN_RESULT, index, None))
                 continue
-            guess = (
-                healed is True
-                or lookup(metadata, "healed") is True
-                or is_interrupted(content, interrupted)
-            )
+            if type(content) is str:
+                guess = guess or content == INTERRUPTED_TEXT or content == interrupted
+            else:
+                guess = guess or is_interrupted(content, interrupted)
             place = places.get(id)
             if place is None:
                 strays.append((index, id))
@@ -323,9 +336,9 @@ def run_pass(
         kept: list[Any] = []
         changed = False
         if calls is not None or metadata is not None:  # on an assistant turn only
-            calls = read_calls(calls)
+            calls = list(calls) if type(calls) is list else read_calls(calls)
             lifted = not calls
-            if lifted:
+            if lifted and metadata is not None:
                 metadata = read_metadata(metadata)
                 calls = read_calls(lookup(metadata, "tool_calls"))
             for call in calls:

@@ -21,6 +21,8 @@ SENDABLE_ROLES = ("user", "assistant", "system", "tool")
 
 CALL_ID_KEYS = ("tool_call_id", "id")
 
+UNUSABLE = ("", "0")  # ids, once trimmed
+
 NOT_JSON = object()
 
 
@@ -129,7 +131,7 @@ def trimmed_id(value: object) -> str | None:
 def usable_id(value: object) -> str | None:
     """The id that pairs a call and its result, as exact `str`; `None` if it can pair none."""
     text = trimmed_id(value)
-    return None if text == "0" else text
+    return None if text in UNUSABLE else text
 
 
 def needs_cleaning(value: object, clean: str) -> bool:
@@ -195,6 +197,15 @@ def read_call(call: object) -> tuple[str, dict[Any, Any], bool] | None:
         `"tool_call_id"` or, failing that, `"id"`. A `dict` is returned as it is unless its id
         had to be cleaned; everything else as a new `dict`.
     """
+    if type(call) is dict:  # most calls, without a further call of ours
+        try:
+            id = call.get("tool_call_id")
+            if id is None:
+                id = call.get("id")
+        except Exception:  # a stored key's own __eq__ may raise
+            id = None
+        if type(id) is str and id == id.strip() and id not in UNUSABLE:
+            return id, call, False
     mapping = read_mapping(call)
     if mapping is None:
         return None
