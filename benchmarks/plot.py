@@ -105,7 +105,7 @@ def _draw_bars(axes: Any, relative: dict[str, dict[str, float]]) -> None:
         )
     axes.set_yticks(places, [label for label, *_ in bars])
     axes.invert_yaxis()
-    axes.set_xlim(0, max(medians) * 1.14)
+    axes.set_xlim(0, max(ratio["high"] for _, ratio, _ in bars) * 1.1)
     axes.axvline(1, color=_TEXT, linewidth=0.8, linestyle=":")
     axes.set_title("Time a message, as a multiple of copying the rows", loc="left", fontsize=11)
     _tidy(axes)
