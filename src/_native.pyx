@@ -12,7 +12,7 @@ in C arrays that belong to a `Pairing`, which releases them however the pass end
 cimport cython
 from cpython.dict cimport PyDict_Copy, PyDict_Next, PyDict_SetItem
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE, PyList_New
-from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
+from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Realloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_CLEAR, Py_INCREF, Py_XDECREF, Py_XINCREF
 from cpython.tuple cimport PyTuple_SET_ITEM
@@ -227,17 +227,24 @@ cdef bint _has_surrogates(PyObject* text) noexcept:
     cdef Py_ssize_t i, length = TEXT_LENGTH(text)
     cdef const unsigned short* two
     cdef const unsigned int* four
-    cdef unsigned short found = 0  # as wide as what is compared, so that compilers vectorize
-    cdef unsigned int found_wide = 0
+    cdef unsigned short seen = 0  # as wide as what is read, so that compilers vectorize
+    cdef unsigned int found = 0
     if TEXT_KIND(text) == 2:
         two = <const unsigned short*>TEXT_DATA(text)
         for i in range(length):
-            found |= <unsigned short>((two[i] & 0xF800) == 0xD800)
+            seen |= two[i]
+        if seen & 0xD800 == 0xD800:  # each bit of a surrogate is there: are they in one place?
+            for i in range(length):
+                found |= (two[i] & 0xF800) == 0xD800
     elif TEXT_KIND(text) == 4:
         four = <const unsigned int*>TEXT_DATA(text)
         for i in range(length):
-            found_wide |= <unsigned int>((four[i] & 0xFFFFF800) == 0xD800)
-    return found != 0 or found_wide != 0
+            found |= (four[i] & 0xFFFFF800) == 0xD800
+    return found != 0
+
+
+cdef inline bint _is_true(PyObject* value) noexcept:
+    return value != NULL and <object>value is True
 
 
 cdef object _coerced(content):
@@ -256,18 +263,21 @@ cdef inline bint _same_text(PyObject* one, PyObject* other) noexcept:
 
 cdef inline bint _is_clean_id(PyObject* id) noexcept:
     """Whether an id is exactly a str, usable as it stands."""
-    cdef Py_ssize_t length
-    cdef Py_UCS4 first, last
+    cdef Py_ssize_t last
     if id == NULL or not is_text(id):
         return False
-    length = TEXT_LENGTH(id)
-    if length == 0:
-        return False
-    first = PyUnicode_READ_CHAR(id, 0)
-    last = PyUnicode_READ_CHAR(id, length - 1)
-    if length == 1 and first == u"0":
-        return False
-    return not (Py_UNICODE_ISSPACE(first) or Py_UNICODE_ISSPACE(last))
+    last = TEXT_LENGTH(id) - 1
+    if last <= 0:  # empty, or one character: neither "0" nor blank
+        return last == 0 and PyUnicode_READ_CHAR(id, 0) != u"0" and not _is_blank(id, 0)
+    return not _is_blank(id, 0) and not _is_blank(id, last)
+
+
+cdef inline bint _is_blank(PyObject* text, Py_ssize_t place) noexcept:
+    cdef Py_UCS4 character
+    if TEXT_IS_ASCII(text):
+        character = (<const unsigned char*>TEXT_DATA(text))[place]
+        return character <= 32 and Py_UNICODE_ISSPACE(character)
+    return Py_UNICODE_ISSPACE(PyUnicode_READ_CHAR(text, place))
 
 
 # ---- Fields: what one walk over a dict reads ----------------------------------------------------
@@ -420,6 +430,8 @@ cdef struct Call:
     Py_ssize_t placeholder  # the entry of the placeholder that answers it, or -1
 
 
+@cython.final
+@cython.freelist(4)
 cdef class Pairing:
     cdef Fields entry
     cdef Fields metadata
@@ -430,6 +442,7 @@ cdef class Pairing:
     cdef Call* calls  # in the order of their declaration
     cdef Py_ssize_t declared
     cdef Py_ssize_t room_for_calls
+    cdef Py_ssize_t likely  # calls: how much room to make at first
     cdef Py_ssize_t expected  # the call after the one that was answered last
     cdef Py_ssize_t* table  # open addressing by hash: position in `calls` plus one, or 0
     cdef size_t mask
@@ -467,7 +480,7 @@ cdef class Pairing:
         self.size += 1
         return 0
 
-    cdef int open_places(self, Py_ssize_t count) except -1:
+    cdef inline int open_places(self, Py_ssize_t count) except -1:
         self.make_room(count)
         memset(&self.rows[self.size], 0, count * sizeof(PyObject*))
         self.size += count
@@ -500,7 +513,7 @@ cdef class Pairing:
             slot = (slot * 5 + perturb + 1) & self.mask
         return slot
 
-    cdef bint declare(self, str id, Py_ssize_t place, Py_ssize_t turn) except -1:
+    cdef inline bint declare(self, str id, Py_ssize_t place, Py_ssize_t turn) except -1:
         """Take an id for a call; False if it was declared before."""
         cdef Py_hash_t hashed = hash(id)
         cdef Call* call
@@ -522,26 +535,25 @@ cdef class Pairing:
         return True
 
     cdef int make_room_for_calls(self) except -1:
-        """Double the calls and give the table at least two slots for each."""
+        """Make room for twice the calls, and a table with two slots for each."""
         cdef Py_ssize_t room = self.room_for_calls * 2 or 8
+        while room < self.likely:
+            room *= 2
         cdef Call* calls = <Call*>PyMem_Realloc(self.calls, room * sizeof(Call))
-        cdef Py_ssize_t* table
         cdef Py_ssize_t position
         cdef size_t slot
         if calls == NULL:
             raise MemoryError
         self.calls = calls
-        table = <Py_ssize_t*>PyMem_Malloc(room * 2 * sizeof(Py_ssize_t))
-        if table == NULL:
-            raise MemoryError
-        memset(table, 0, room * 2 * sizeof(Py_ssize_t))
-        PyMem_Free(self.table)
-        self.table = table
-        self.mask = <size_t>(room * 2 - 1)
         self.room_for_calls = room
+        PyMem_Free(self.table)
+        self.table = <Py_ssize_t*>PyMem_Calloc(room * 2, sizeof(Py_ssize_t))
+        if self.table == NULL:
+            raise MemoryError
+        self.mask = <size_t>(room * 2 - 1)
         for position in range(self.declared):
             slot = self.slot_of(<str>self.calls[position].id, self.calls[position].hash)
-            table[slot] = position + 1
+            self.table[slot] = position + 1
         return 0
 
     cdef list take_rows(self, Py_ssize_t leading, list late_system):
@@ -577,6 +589,7 @@ cdef tuple run_pass(messages, bint flat, list changes):
     cdef str id
 
     pairing.make_room(PyList_GET_SIZE(entries))
+    pairing.likely = PyList_GET_SIZE(entries) >> 1
     for index in range(PyList_GET_SIZE(entries)):
         entry = PyList_GET_ITEM(entries, index)
         if is_dict(entry):
@@ -624,10 +637,10 @@ cdef tuple run_pass(messages, bint flat, list changes):
         if kind == TOOL:
             answered = read.values[TOOL_CALL_ID]
             metadata = None
-            guess = read.values[HEALED] == <PyObject*>True
+            guess = _is_true(read.values[HEALED])
             if read.values[METADATA] != NULL:
                 metadata = _read_metadata(pairing)
-                guess = guess or pairing.metadata.values[HEALED] == <PyObject*>True
+                guess = guess or _is_true(pairing.metadata.values[HEALED])
             lifted = False
             if _is_clean_id(answered):
                 id = <str>answered
