@@ -231,6 +231,7 @@ NO_MAPPINGS = [
     Mock(),
     Mock(spec=dict),
     Mock(spec=str),
+    Mock(spec=list),
     MagicMock(),
     RaisingMapping(),
     RaisesLate(),

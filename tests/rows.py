@@ -25,7 +25,7 @@ def system(content="be brief", **more):
 
 def turn(*calls, content="", **more):
     """An assistant turn; a call that is given as its id alone is made into one."""
-    calls = [{"id": call, "name": "search"} if isinstance(call, str) else call for call in calls]
+    calls = [{"id": call, "name": "search"} if type(call) is str else call for call in calls]
     return {"role": "assistant", "content": content, "tool_calls": calls, **more}
 
 
