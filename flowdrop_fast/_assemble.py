@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ._reading import read_mapping, stored_sequence, type_name
+from ._reading import is_a, read_mapping, stored_sequence, type_name
 
 
 def assemble_messages(ports: Mapping[str, object] | Iterable[tuple[str, object]]) -> list[Any]:
@@ -28,11 +28,12 @@ def assemble_messages(ports: Mapping[str, object] | Iterable[tuple[str, object]]
     """
     messages: list[Any] = []
     seen: set[object] = set()
+    value: Any
     for name, value in _pairs(ports):
         if name in seen:
             raise ValueError(f"two ports are named {name!r}")
         seen.add(name)
-        if isinstance(value, (list, tuple)):
+        if is_a(value, (list, tuple)):
             messages.extend(item for item in stored_sequence(value) if _is_message(item))
         elif read_mapping(value):
             messages.append(value)
@@ -43,16 +44,16 @@ def _is_message(item: object) -> bool:
     return read_mapping(item) is not None
 
 
-def _pairs(ports: object) -> list[tuple[Any, Any]]:
-    if isinstance(ports, Mapping):
+def _pairs(ports: Any) -> list[tuple[Any, Any]]:
+    if is_a(ports, Mapping):
         return list(ports.items())
-    if isinstance(ports, (str, bytes, bytearray)) or not isinstance(ports, Iterable):
+    if is_a(ports, (str, bytes, bytearray)) or not is_a(ports, Iterable):
         raise TypeError(
             f"ports must be a mapping or pairs of name and value, not {type_name(ports)}"
         )
     pairs = list(ports)
     for place, pair in enumerate(pairs):
-        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+        if not is_a(pair, (list, tuple)) or len(pair) != 2:
             raise ValueError(
                 f"port {place} must be a pair of name and value, not {type_name(pair)}"
             )

@@ -20,8 +20,8 @@ from ._reading import (
     MAX_DEPTH,
     dataclass_fields,
     enum_value,
+    is_a,
     read_mapping,
-    stored_items,
     stored_sequence,
 )
 
@@ -89,21 +89,21 @@ def is_interrupted(content: object, interrupted: str = INTERRUPTED_TEXT) -> bool
     return content in (INTERRUPTED_TEXT, interrupted)
 
 
-def _scalar_text(value: object) -> str | None:
+def _scalar_text(value: Any) -> str | None:
     """A scalar cast to text; `None` for what is no scalar."""
-    if isinstance(value, str):
+    if is_a(value, str):
         return str.__str__(value)
     if value is True:
         return "true"
     if value is False:
         return "false"
-    if isinstance(value, int):
+    if is_a(value, int):
         return int.__repr__(value)
-    if isinstance(value, float):
+    if is_a(value, float):
         return _float_text(value)
-    if isinstance(value, (date, time)):
+    if is_a(value, (date, time)):
         return str.__str__(value.isoformat())
-    if isinstance(value, (UUID, Decimal)):
+    if is_a(value, (UUID, Decimal)):
         return str.__str__(str(value))
     return None
 
@@ -189,34 +189,35 @@ def _encode(root: object) -> str:
             on_path.discard(id(left))
 
 
-def _scalar_json(value: object) -> str | None:
+def _scalar_json(value: Any) -> str | None:
     if value is None:
         return "null"
     text = _scalar_text(value)
-    if text is None or isinstance(value, int):
+    if text is None or is_a(value, int):
         return text
-    if isinstance(value, float):
+    if is_a(value, float):
         return text if isfinite(value) else "null"
     return quote(text)
 
 
 def _open(value: Any) -> tuple[str, Iterator[tuple[str, object]], str]:
     """A structure's opening bracket, its children with what stands before each, its closing one."""
-    if isinstance(value, dict):
-        return "{", _members(stored_items(value)), "}"
-    if isinstance(value, Mapping):
-        mapping = read_mapping(value)
-        if mapping is not None:
-            return "{", _members(mapping), "}"
-    elif isinstance(value, (list, tuple)):
-        return "[", _elements(stored_sequence(value)), "]"
-    elif not isinstance(value, type):
+    if not is_a(value, (Mapping, list, tuple, type)):
         dump = getattr(value, "model_dump", None)
         if callable(dump):
-            return "", iter((("", dump(mode="json")),)), ""
-        if is_dataclass(value):
+            # What is dumped is JSON's own kind. An object that dumps another could do so forever.
+            value = enum_value(dump(mode="json"))
+            text = _scalar_json(value)
+            if text is not None:
+                return text, iter(()), ""
+        elif is_dataclass(value):
             return "{", _members(dataclass_fields(value)), "}"
-    raise _UnserializableError("no JSON spelling")
+    if is_a(value, (list, tuple)):
+        return "[", _elements(stored_sequence(value)), "]"
+    mapping = read_mapping(value) if is_a(value, Mapping) else None
+    if mapping is None:
+        raise _UnserializableError("no JSON spelling")
+    return "{", _members(mapping), "}"
 
 
 def _members(mapping: dict[Any, Any]) -> Iterator[tuple[str, object]]:
@@ -237,7 +238,7 @@ def _key_text(key: object) -> str:
     """A key as `json.dumps` spells it."""
     if key is None:
         return "null"
-    if isinstance(key, (str, int, float)):
+    if is_a(key, (str, int, float)):
         text = _scalar_text(key)
         if text is not None:
             return text

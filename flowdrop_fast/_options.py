@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ._content import INTERRUPTED_TEXT, coerce_content, mend_surrogates
-from ._reading import lookup, type_name
+from ._reading import is_a, lookup, read_mapping, stored_sequence, type_name
 
 Fields = dict[Any, Any]
 
@@ -151,17 +151,12 @@ def _is(one: object, other: object) -> bool:
 
 def coerce_to_parts(value: object) -> Any:
     """Content as `coerce_content` has it, except that a list of typed parts stays as it is."""
-    if isinstance(value, list) and value:
-        try:
-            if all(_is_part(part) for part in value):
-                return value
-        except Exception:
-            return coerce_content(value)
-    return coerce_content(value)
+    return value if is_a(value, list) and _are_parts(value) else coerce_content(value)
 
 
-def _is_part(part: object) -> bool:
-    return isinstance(part, Mapping) and isinstance(part.get("type"), str)
+def _are_parts(value: Any) -> bool:
+    parts = [read_mapping(part) if is_a(part, Mapping) else None for part in stored_sequence(value)]
+    return bool(parts) and all(is_a(lookup(part, "type"), str) for part in parts)
 
 
 def merge_system(rows: list[Fields]) -> Fields:

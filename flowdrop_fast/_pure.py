@@ -39,7 +39,6 @@ from ._results import (
     EMPTIED_TURN,
     INTERRUPTED_RESULT,
     MERGED_SYSTEM,
-    MOVED_RESULT,
     MOVED_SYSTEM,
     NO_ROLE,
     NOT_A_MESSAGE,
@@ -50,6 +49,7 @@ from ._results import (
     Note,
     TextMessage,
     make_records,
+    moved_results,
 )
 from ._rewriting import with_calls, with_id
 
@@ -249,7 +249,7 @@ def run_pass(
     unanswered = 0
     last_turn = 0  # the first place of the last turn's results
     last_turn_end = 0
-    frontier = 0  # where nothing in `out` stands behind: results placed before it have moved
+    went_to: dict[int, int] = {}  # entry -> its place in `out`, while changes are noted
 
     for index, entry in enumerate(entries):
         fields = entry if type(entry) is dict else read_mapping(entry)
@@ -266,22 +266,23 @@ def run_pass(
                 role = fields.get("role")
                 content = fields.get("content")
                 room = True
-            if type(role) is not str:
-                role = read_role(role)
-            if role == "tool":
+            odd = type(role) is not str  # then all is read before it, the caller's own code, runs
+            if odd or role == "tool":
                 answered = fields.get("tool_call_id")
                 if room or answered is None:
                     healed = fields.get("healed")
                     metadata = fields.get("metadata")
-            elif role == "assistant":
+            if odd or role == "assistant":
                 calls = fields.get("tool_calls")
                 if room or calls is None:
                     metadata = fields.get("metadata")
-            elif role is None or not role.strip():
-                drops.append((NO_ROLE, index, None))
-                continue
         except Exception:  # a stored key's own __eq__ may raise
             drops.append((NOT_A_MESSAGE, index, None))
+            continue
+        if odd:
+            role = read_role(role)
+        if role is None or not role.strip():
+            drops.append((NO_ROLE, index, None))
             continue
         if flat and (type(content) is not str or not content.isascii()):
             content = coerce(content)
@@ -289,10 +290,9 @@ def run_pass(
         if role == "tool":
             guess = healed is True
             lifted = False
-            if type(answered) is str and answered == answered.strip() and answered not in UNUSABLE:
-                id = answered
-            else:
-                id = usable_id(answered)
+            id: str | None = answered
+            if type(id) is not str or id != id.strip() or id in UNUSABLE:
+                id = usable_id(id)
             if metadata is not None:
                 metadata = read_metadata(metadata)
                 guess = guess or lookup(metadata, "healed") is True
@@ -303,10 +303,10 @@ def run_pass(
             if id is None:
                 drops.append((ORPHAN_RESULT, index, None))
                 continue
-            if type(content) is str:
-                guess = guess or content == INTERRUPTED_TEXT or content == interrupted
-            else:
+            if type(content) is not str:
                 guess = guess or is_interrupted(content, interrupted)
+            elif content in (interrupted, INTERRUPTED_TEXT):
+                guess = True
             place = places.get(id)
             if place is None:
                 strays.append((index, id))
@@ -314,16 +314,15 @@ def run_pass(
             if out[place] is None:
                 unanswered -= 1
             elif place in placeholders and not guess:
-                drops.append((DUPLICATE_RESULT, placeholders.pop(place), id))
+                drops.append((DUPLICATE_RESULT, placeholders[place], id))
+                went_to.pop(placeholders.pop(place), None)
             else:
                 drops.append((DUPLICATE_RESULT, index, id))
                 continue
             if guess:
                 placeholders[place] = index
-            if place >= frontier:
-                frontier = place
-            elif changes is not None:
-                changes.append((MOVED_RESULT, index, id))
+            if changes is not None:
+                went_to[index] = place
             if flat:
                 row = {"role": role, "content": content, "tool_call_id": id}
                 out[place] = row if finish is None else finish(index, fields, row)
@@ -335,7 +334,7 @@ def run_pass(
 
         kept: list[Any] = []
         changed = False
-        if calls is not None or metadata is not None:  # on an assistant turn only
+        if role == "assistant" and (calls is not None or metadata is not None):
             calls = list(calls) if type(calls) is list else read_calls(calls)
             lifted = not calls
             if lifted and metadata is not None:
@@ -385,14 +384,17 @@ def run_pass(
                         changes.append((MOVED_SYSTEM, index, None))
                     continue
                 leading += 1
+        if changes is not None:
+            went_to[index] = len(out)
         out.append(row)
-        frontier = len(out)
         if kept:
             last_turn = len(out)
             out.extend([None] * len(kept))
             last_turn_end = len(out)
             unanswered += len(kept)
 
+    if changes is not None:
+        changes.extend(moved_results(went_to, places))
     for index, id in strays:
         drops.append((EARLY_RESULT if id in places else ORPHAN_RESULT, index, id))
     if unanswered:

@@ -32,13 +32,18 @@ def type_name(value: object) -> str:
     return name
 
 
-def snapshot(messages: object) -> list[Any]:
+def is_a(value: object, kinds: type | tuple[type, ...]) -> bool:
+    """What `isinstance` says, without asking the value: its `__class__` may lie or raise."""
+    return issubclass(type(value), kinds)
+
+
+def snapshot(messages: Any) -> list[Any]:
     """Read the message list once, so that nothing that happens later can change it."""
-    refused = isinstance(messages, (str, bytes, bytearray, Mapping))
+    refused = is_a(messages, (str, bytes, bytearray, Mapping))
     iterable = getattr(type(messages), "__iter__", None) or hasattr(type(messages), "__getitem__")
     if refused or not iterable:
         raise TypeError(f"messages must be an iterable of entries, not {type_name(messages)}")
-    return list(messages)  # type: ignore[call-overload, no-any-return]
+    return [entry for entry in messages]  # noqa: C416  (list() would ask for a length, too)
 
 
 def stored_items(value: dict[Any, Any]) -> dict[Any, Any]:
@@ -48,11 +53,11 @@ def stored_items(value: dict[Any, Any]) -> dict[Any, Any]:
 
 def stored_sequence(value: list[Any] | tuple[Any, ...]) -> list[Any]:
     """What a list or tuple holds, whatever a subclass overrides."""
-    kind: Any = list if isinstance(value, list) else tuple
+    kind: Any = list if is_a(value, list) else tuple
     return list(kind.__iter__(value))
 
 
-def read_mapping(value: object) -> dict[Any, Any] | None:
+def read_mapping(value: Any) -> dict[Any, Any] | None:
     """A value as a `dict`, itself if it is exactly that; `None` if it cannot be read as a mapping.
 
     A `dict` subclass, any other mapping, an object with a `model_dump` method and a dataclass
@@ -62,7 +67,7 @@ def read_mapping(value: object) -> dict[Any, Any] | None:
         return value
     try:
         found = _read_plain_mapping(value)
-        if found is not None or isinstance(value, type):
+        if found is not None or is_a(value, type):
             return found
         dump = getattr(value, "model_dump", None)
         if callable(dump):
@@ -74,10 +79,10 @@ def read_mapping(value: object) -> dict[Any, Any] | None:
     return None
 
 
-def _read_plain_mapping(value: object) -> dict[Any, Any] | None:
-    if isinstance(value, dict):
+def _read_plain_mapping(value: Any) -> dict[Any, Any] | None:
+    if is_a(value, dict):
         return stored_items(value)
-    if isinstance(value, Mapping):
+    if is_a(value, Mapping):
         return {key: value[key] for key in value}
     return None
 
@@ -90,17 +95,17 @@ def dataclass_fields(value: Any) -> dict[Any, Any]:
 def enum_value(value: Any) -> Any:
     """A plain `Enum` member's value; anything else, a member that is a scalar too, is itself."""
     for _ in range(MAX_DEPTH):
-        if not isinstance(value, Enum) or isinstance(value, (str, int, float)):
+        if not is_a(value, Enum) or is_a(value, (str, int, float)):
             return value
         value = value.value
     raise ValueError("an enum member is its own value")
 
 
-def read_role(value: object) -> str | None:
+def read_role(value: Any) -> str | None:
     """The role as an exact `str`, or `None` if it is no text or blank."""
     try:
         value = enum_value(value)
-        if not isinstance(value, str):
+        if not is_a(value, str):
             return None
         role = str.__str__(value)
     except Exception:
@@ -114,12 +119,12 @@ def read_sendable_role(value: object) -> str:
     return role if role in SENDABLE_ROLES else "user"
 
 
-def trimmed_id(value: object) -> str | None:
+def trimmed_id(value: Any) -> str | None:
     """A `str` trimmed, an `int` in decimal; `None` for what is blank or of any other type."""
     try:
-        if isinstance(value, str):
+        if is_a(value, str):
             text = str.__str__(value).strip()
-        elif isinstance(value, int) and not isinstance(value, bool):
+        elif is_a(value, int) and not is_a(value, bool):
             text = int.__repr__(value)
         else:
             return None
@@ -134,9 +139,9 @@ def usable_id(value: object) -> str | None:
     return None if text in UNUSABLE else text
 
 
-def needs_cleaning(value: object, clean: str) -> bool:
+def needs_cleaning(value: Any, clean: str) -> bool:
     """Whether an id differs from its usable form: an `int`, or one with blanks around it."""
-    return not isinstance(value, str) or str.__str__(value) != clean
+    return not is_a(value, str) or str.__str__(value) != clean
 
 
 def lookup(mapping: dict[Any, Any] | None, key: str) -> Any:
@@ -149,37 +154,35 @@ def lookup(mapping: dict[Any, Any] | None, key: str) -> Any:
         return None
 
 
-def read_metadata(value: object) -> dict[Any, Any] | None:
+def read_metadata(value: Any) -> dict[Any, Any] | None:
     """An entry's metadata: a mapping, or the JSON text of one."""
-    if isinstance(value, str):
+    if is_a(value, str):
         value = _parse_json(str.__str__(value))
-        return value if isinstance(value, dict) else None
+        return value if is_a(value, dict) else None
     return read_mapping(value)
 
 
-def read_calls(value: object) -> list[Any]:
+def read_calls(value: Any) -> list[Any]:
     """The calls that a `tool_calls` value holds, in order; a value that is none is one of them."""
     try:
-        if isinstance(value, str):
+        if is_a(value, str):
             text = str.__str__(value)
             said = _parse_json(text) if text.strip() else None
             return [text] if said is NOT_JSON else read_calls(said)
-        if isinstance(value, (list, tuple)):
+        if is_a(value, (list, tuple)):
             return stored_sequence(value)
-        if value is None or value is False or _is_zero_or_empty(value):
-            return []
         mapping = read_mapping(value)
         if mapping is None:
-            return [value]
+            return [] if _is_none_or_empty(value) else [value]
         return [mapping] if read_call(mapping) is not None else list(mapping.values())
     except Exception:
         return [value]
 
 
-def _is_zero_or_empty(value: object) -> bool:
-    if isinstance(value, Number):
+def _is_none_or_empty(value: Any) -> bool:
+    if is_a(value, Number):
         return not value
-    return isinstance(value, Sized) and len(value) == 0
+    return value is None or (is_a(value, Sized) and len(value) == 0)
 
 
 def _parse_json(text: str) -> Any:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ._content import is_interrupted
 from ._reading import (
+    is_a,
     lookup,
     read_call,
     read_calls,
@@ -142,7 +143,11 @@ def _call_name(call: Fields) -> str | None:
     if name is None:
         function = lookup(call, "function")
         name = lookup(function, "name") if type(function) is dict else function
-    return name if isinstance(name, str) else None
+    return _plain_text(name)
+
+
+def _plain_text(value: Any) -> str | None:
+    return str.__str__(value) if is_a(value, str) else None
 
 
 class _Namer:
@@ -299,13 +304,12 @@ class _Ledger:
 
     def answer(self, row: _Row) -> _Call | None:
         """The call that a result belongs to: an open one, or one that has only a placeholder."""
-        name = lookup(row.fields, "name")
-        result_name = name if isinstance(name, str) else None
-        call = self._open.find(row.id, result_name, self._user_turns)
+        name = _plain_text(lookup(row.fields, "name"))
+        call = self._open.find(row.id, name, self._user_turns)
         if call is None and row.id is None:
             call = self._turn.only_open_call()
         if call is None and not row.guess:
-            call = self._guessed.find(row.id, result_name, self._user_turns)
+            call = self._guessed.find(row.id, name, self._user_turns)
         if call is None:
             return None
         if not call.answered:

@@ -189,10 +189,28 @@ class TextMessage(NamedTuple):
 Note = tuple[str, int, "str | None"]
 
 
+def moved_results(went_to: dict[int, int], places: dict[str, int]) -> list[Note]:
+    """The results that left in front of a row which they stood behind.
+
+    Args:
+        went_to: the entries of the rows that leave, in order, and where they leave.
+        places: where the result of each call leaves.
+    """
+    ids = {place: id for id, place in places.items()}
+    moved: list[Note] = []
+    furthest = 0
+    for index, place in went_to.items():
+        if place >= furthest:
+            furthest = place
+        else:
+            moved.append((MOVED_RESULT, index, ids[place]))
+    return moved
+
+
 def make_records(drops: list[Note], changes: list[Note]) -> list[Record]:
     """The notes of one pass, in the order of the input, each with its sentence."""
     return [
-        Record(kind, index, id, "{}: {}.".format(*_wording(kind, index, id)[:2]))
+        Record(kind, index, id, "{}, so {}.".format(*_wording(kind, index, id)[:2]))
         for kind, index, id in sorted(drops + changes, key=_input_index)
     ]
 

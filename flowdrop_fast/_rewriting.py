@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ._reading import lookup
+
 Fields = dict[Any, Any]
 
 
@@ -22,8 +24,8 @@ def with_calls(fields: Fields, metadata: Fields | None, kept: list[Any], lifted:
     """
     if not kept:
         row = _without_calls(fields)
-        if metadata is not None and "tool_calls" in metadata:
-            row["metadata"] = _without_calls(metadata)
+        if lookup(metadata, "tool_calls") is not None:
+            row["metadata"] = _without_calls(metadata or {})
         return row
     if lifted:
         return {**fields, "metadata": {**(metadata or {}), "tool_calls": kept}}

@@ -38,7 +38,6 @@ from flowdrop_fast._results import (
     EARLY_RESULT,
     EMPTIED_TURN,
     INTERRUPTED_RESULT,
-    MOVED_RESULT,
     MOVED_SYSTEM,
     NO_ROLE,
     NOT_A_MESSAGE,
@@ -48,6 +47,7 @@ from flowdrop_fast._results import (
     Normalized,
     TextMessage,
     make_records,
+    moved_results,
 )
 from flowdrop_fast._rewriting import with_calls, with_id
 from flowdrop_fast import _pure
@@ -412,8 +412,10 @@ cdef void _forget(Fields* fields) noexcept:
 
 
 cdef void _set(Fields* fields, int key, value) noexcept:
+    cdef PyObject* left = fields.values[key]
     Py_INCREF(value)
     fields.values[key] = <PyObject*>value
+    Py_XDECREF(left)
 
 
 cdef inline object _get(Fields* fields, int key):
@@ -574,8 +576,9 @@ cdef class Pairing:
 
 cdef tuple run_pass(messages, bint flat, list changes):
     cdef list entries = (<list>messages)[:] if type(messages) is list else snapshot(messages)
-    cdef Py_ssize_t index, place, position, i, count, leading = 0, unanswered = 0, frontier = 0
+    cdef Py_ssize_t index, place, position, i, count, leading = 0, unanswered = 0
     cdef list drops = [], late_system = [], strays = [], kept
+    cdef dict went_to = {}  # entry -> its place in the rows, while changes are noted
     cdef Pairing pairing = Pairing.__new__(Pairing)
     cdef Fields* read = &pairing.entry
     cdef Call* declared
@@ -667,16 +670,15 @@ cdef tuple run_pass(messages, bint flat, list changes):
                 unanswered -= 1
             elif declared.placeholder >= 0 and not guess:
                 drops.append((DUPLICATE_RESULT, declared.placeholder, id))
+                went_to.pop(declared.placeholder, None)
                 declared.placeholder = -1
             else:
                 drops.append((DUPLICATE_RESULT, index, id))
                 continue
             if guess:
                 declared.placeholder = index
-            if declared.place >= frontier:
-                frontier = declared.place
-            elif changes is not None:
-                changes.append((MOVED_RESULT, index, id))
+            if changes is not None:
+                went_to[index] = declared.place
             if not flat:
                 if needs_cleaning(<object>answered, id):
                     row = with_id(fields, metadata if lifted else None, id)
@@ -752,12 +754,18 @@ cdef tuple run_pass(messages, bint flat, list changes):
                     changes.append((MOVED_SYSTEM, index, None))
                 continue
             leading += 1
+        if changes is not None:
+            went_to[index] = pairing.size
         pairing.append(row)
-        frontier = pairing.size
         if kept:
             pairing.open_places(PyList_GET_SIZE(kept))
             unanswered += PyList_GET_SIZE(kept)
 
+    if changes is not None:
+        places = {}
+        for position in range(pairing.declared):
+            places[<str>pairing.calls[position].id] = pairing.calls[position].place
+        changes.extend(moved_results(went_to, places))
     for index, id in strays:
         drops.append((EARLY_RESULT if pairing.find(id) >= 0 else ORPHAN_RESULT, index, id))
     if unanswered:
@@ -780,13 +788,12 @@ cdef int _look_up(Fields* read, dict fields) except -1:
     role = get("role")
     _set(read, ROLE, role)
     _set(read, CONTENT, get("content"))
-    if type(role) is not str or not role.strip():
-        role = read_role(role)
-    if role == "tool":
+    odd = type(role) is not str
+    if odd or role == "tool":
         _set(read, TOOL_CALL_ID, get("tool_call_id"))
         _set(read, HEALED, get("healed"))
         _set(read, METADATA, get("metadata"))
-    elif role == "assistant":
+    if odd or role == "assistant":
         _set(read, TOOL_CALLS, get("tool_calls"))
         _set(read, METADATA, get("metadata"))
     return 0
