@@ -14,11 +14,16 @@ from cpython.dict cimport PyDict_Copy, PyDict_Next, PyDict_SetItem
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE, PyList_New
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Realloc
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_CLEAR, Py_INCREF, Py_XDECREF, Py_XINCREF
+from cpython.ref cimport Py_CLEAR, Py_INCREF, Py_XDECREF
 from cpython.tuple cimport PyTuple_SET_ITEM
 from libc.string cimport memcmp, memset
 
-from flowdrop_fast._content import INTERRUPTED_TEXT, coerce_odd_content, is_interrupted, mend_surrogates
+from flowdrop_fast._content import (
+    INTERRUPTED_TEXT,
+    coerce_odd_content,
+    is_interrupted,
+    mend_surrogates,
+)
 from flowdrop_fast._reading import (
     lookup,
     needs_cleaning,
@@ -78,19 +83,39 @@ cdef extern from "Python.h":
     object new_tuple(object, Py_ssize_t)
 
 
+# The very objects that stand for "nothing is asked for": other options take the reference's path.
+cdef object STRICT = DEFAULTS[0]
+cdef object INTERRUPT = DEFAULTS[1]
+cdef object INTERRUPTED = DEFAULTS[2]
+cdef object KEEP = DEFAULTS[3]
+cdef object NOTHING = DEFAULTS[4]
+cdef object TEXT = DEFAULTS[5]
+
+
+cdef inline bint _is_plain(ids, pending, interrupted, system, keep, content):
+    return (
+        ids is STRICT
+        and pending is INTERRUPT
+        and interrupted is INTERRUPTED
+        and system is KEEP
+        and keep is NOTHING
+        and content is TEXT
+    )
+
+
 def normalize_conversation(
     messages,
     *,
-    ids="strict",
-    pending="interrupt",
-    interrupted=INTERRUPTED_TEXT,
-    system="keep",
-    keep=(),
-    content="text",
+    ids=STRICT,
+    pending=INTERRUPT,
+    interrupted=INTERRUPTED,
+    system=KEEP,
+    keep=NOTHING,
+    content=TEXT,
     copy=True,
 ):
     cdef list drops
-    if (ids, pending, interrupted, system, keep, content, copy) != DEFAULTS:
+    if not _is_plain(ids, pending, interrupted, system, keep, content) or type(copy) is not bool:
         return _pure.normalize_conversation(
             messages,
             ids=ids,
@@ -101,35 +126,33 @@ def normalize_conversation(
             content=content,
             copy=copy,
         )
-    rows, drops = run_pass(messages, True, None)
+    rows, drops = run_pass(messages, True, copy is False, None)
     return _named(Normalized, rows, len(drops))
 
 
-def repair_tool_pairing(
-    messages, *, ids="strict", pending="interrupt", interrupted=INTERRUPTED_TEXT
-):
+def repair_tool_pairing(messages, *, ids=STRICT, pending=INTERRUPT, interrupted=INTERRUPTED):
     cdef list drops
-    if (ids, pending, interrupted) != DEFAULTS[:3]:
+    if not _is_plain(ids, pending, interrupted, KEEP, NOTHING, TEXT):
         return _pure.repair_tool_pairing(
             messages, ids=ids, pending=pending, interrupted=interrupted
         )
-    rows, drops = run_pass(messages, False, None)
+    rows, drops = run_pass(messages, False, False, None)
     return _named(Normalized, rows, len(drops))
 
 
 def explain_conversation(
     messages,
     *,
-    ids="strict",
-    pending="interrupt",
-    interrupted=INTERRUPTED_TEXT,
-    system="keep",
-    keep=(),
-    content="text",
+    ids=STRICT,
+    pending=INTERRUPT,
+    interrupted=INTERRUPTED,
+    system=KEEP,
+    keep=NOTHING,
+    content=TEXT,
     copy=True,
 ):
     cdef list changes = []
-    if (ids, pending, interrupted, system, keep, content, copy) != DEFAULTS:
+    if not _is_plain(ids, pending, interrupted, system, keep, content) or copy is not True:
         return _pure.explain_conversation(
             messages,
             ids=ids,
@@ -140,7 +163,7 @@ def explain_conversation(
             content=content,
             copy=copy,
         )
-    rows, drops = run_pass(messages, True, changes)
+    rows, drops = run_pass(messages, True, False, changes)
     return Explanation(rows, len(drops), make_records(drops, changes))
 
 
@@ -153,7 +176,7 @@ def text_to_message(text, role=None, tool_call_id=None):
     if not content:
         return _named(TextMessage, [], {})
     if _role_of(<PyObject*>role) == UNREAD:
-        role = read_sendable_role(role)
+        role = "user" if role is None else read_sendable_role(role)
     id = trimmed_id(tool_call_id) if role == "tool" else None
     if id is None:
         return _named(
@@ -503,7 +526,7 @@ cdef class Pairing:
         return position
 
     cdef size_t slot_of(self, str id, Py_hash_t hashed) noexcept:
-        """The slot of the table that holds the call of that id, or the free one where it belongs."""
+        """The slot of the table that holds the call of that id, or the free one for it."""
         cdef size_t perturb = <size_t>hashed
         cdef size_t slot = perturb & self.mask
         cdef Call* call
@@ -574,7 +597,8 @@ cdef class Pairing:
         return out
 
 
-cdef tuple run_pass(messages, bint flat, list changes):
+cdef tuple run_pass(messages, bint flat, bint share, list changes):
+    """Rules 1 to 4; `share` hands on the rows that are flat already instead of copies."""
     cdef list entries = (<list>messages)[:] if type(messages) is list else snapshot(messages)
     cdef Py_ssize_t index, place, position, i, count, leading = 0, unanswered = 0
     cdef list drops = [], late_system = [], strays = [], kept
@@ -583,7 +607,7 @@ cdef tuple run_pass(messages, bint flat, list changes):
     cdef Fields* read = &pairing.entry
     cdef Call* declared
     cdef Role kind
-    cdef bint copied, as_it_is, lifted, changed, guess, cleaned
+    cdef bint copied, as_it_is, lifted, changed, replaced, guess, cleaned
     cdef PyObject* entry
     cdef PyObject* role
     cdef PyObject* content
@@ -604,7 +628,7 @@ cdef tuple run_pass(messages, bint flat, list changes):
                 continue
 
         # A row that may leave as it is: copied first, and read from the copy.
-        copied = flat and COPIES_ARE_WHOLE and 2 <= PyDict_GET_SIZE(fields) <= 3
+        copied = flat and not share and COPIES_ARE_WHOLE and 2 <= PyDict_GET_SIZE(fields) <= 3
         if copied:
             source = PyDict_Copy(fields)
             as_it_is = _read_private(read, source)
@@ -617,7 +641,7 @@ cdef tuple run_pass(messages, bint flat, list changes):
             except Exception:  # a stored key's own __eq__ may raise
                 drops.append((NOT_A_MESSAGE, index, None))
                 continue
-        as_it_is = as_it_is and copied
+        as_it_is = as_it_is and (copied or share)
 
         role = read.values[ROLE]
         kind = _role_of(role)
@@ -693,6 +717,7 @@ cdef tuple run_pass(messages, bint flat, list changes):
 
         kept = None
         changed = False
+        replaced = False
         if kind == ASSISTANT:
             if read.values[TOOL_CALLS] != NULL:
                 kept = _read_calls(read)
@@ -716,6 +741,7 @@ cdef tuple run_pass(messages, bint flat, list changes):
                         id, clean_call, cleaned = usable
                         changed = changed or cleaned
                         if flat or cleaned:
+                            replaced = replaced or clean_call is not call
                             call = clean_call
                     if not pairing.declare(id, place + count, index):
                         drops.append((DUPLICATE_CALL, index, id))
@@ -738,9 +764,13 @@ cdef tuple run_pass(messages, bint flat, list changes):
         if not flat:
             row = fields if changed else <object>entry
         elif kept:
-            if as_it_is and read.order == TURN_ROW:
+            if as_it_is and copied and read.order == TURN_ROW:
                 row = source
                 PyDict_SetItem(row, <object>read.keys[TOOL_CALLS], kept)
+            elif as_it_is and read.order == TURN_ROW and not (changed or replaced) and is_list(
+                read.values[TOOL_CALLS]
+            ):
+                row = source
             else:
                 row = {"role": <object>role, "content": <object>content, "tool_calls": kept}
         elif as_it_is and read.order == PLAIN_ROW:
