@@ -108,10 +108,10 @@ def containers(before):
     }
 
 
-def outcome(function, *arguments):
+def outcome(function, *arguments, **options):
     """What a function returns, or the type and message of what it raises."""
     try:
-        return "returned", function(*arguments)
+        return "returned", function(*arguments, **options)
     except CallersError:
         raise
     except Exception as error:

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, settings
 BACKENDS = ("pure", "native")
 
 settings.register_profile(
-    "dev", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "dev", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("ci", settings.get_profile("dev"), max_examples=400)
+settings.register_profile("ci", settings.get_profile("dev"), max_examples=500)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 

@@ -229,7 +229,63 @@ class Maker:
         return {key: 1, **entry} if key.text not in entry else {**entry, 1: key}
 
     def history(self):
-        return [self.entry() for _ in range(self.random.randrange(12))]
+        """A conversation made row by row, or a sound one that went through something."""
+        if self.random.randrange(2):
+            return [self.entry() for _ in range(self.random.randrange(12))]
+        rows = self.sound_rows(self.random.randrange(1, 4))
+        for _ in range(self.random.randrange(6)):
+            self.disturb(rows)
+        return rows
+
+    def sound_rows(self, turns):
+        rows = [{"role": "system", "content": "be brief"}] if self.random.randrange(2) else []
+        ids = IDS.copy()
+        for _ in range(turns):
+            rows.append({"role": "user", "content": self.text()})
+            called = [ids.pop(0) for _ in range(self.random.randrange(3)) if ids]
+            calls = [{"id": id, "name": "search"} for id in called]
+            turn = {"role": "assistant", "content": self.text()}
+            stored = self.random.randrange(2)
+            if calls:
+                rows.append({**turn, **self.shaped({"tool_calls": calls}, stored)})
+            for id in called:
+                answer = {"role": "tool", "content": self.text()}
+                rows.append({**answer, **self.shaped({"tool_call_id": id}, stored)})
+            if self.random.randrange(2):
+                rows.append(turn)
+        return rows
+
+    def shaped(self, named, stored):
+        return {"metadata": named, "timestamp": 5} if stored else named
+
+    def disturb(self, rows):
+        if not rows:
+            return
+        place = self.random.randrange(len(rows))
+        row = rows[place]
+        deed = self.random.randrange(8)
+        if deed == 0:
+            del rows[place]
+        elif deed == 1:
+            rows.insert(self.random.randrange(len(rows)), rows.pop(place))
+        elif deed == 2:
+            rows.insert(self.random.randrange(len(rows)), row)
+        elif deed == 3:
+            rows.insert(place, self.entry())
+        elif type(row) is not dict or {type(key) for key in row} != {str}:
+            return
+        elif type(row.get("role")) is str and row["role"] == "tool":
+            rows.insert(place + self.random.randrange(2), self.placeholder(row))
+        else:
+            rows[place] = {**row, "content": self.random.choice((INTERRUPTED, "", "again"))}
+
+    def placeholder(self, row):
+        choice = self.random.randrange(3)
+        if choice == 0:
+            return {**row, "healed": True}
+        if choice == 1 and type(row.get("metadata")) is dict:
+            return {**row, "metadata": self.metadata({**row["metadata"], "healed": True})}
+        return {**row, "content": INTERRUPTED}
 
 
 def circular(parts):
@@ -286,16 +342,15 @@ def histories(draw, randoms, plain):
     return Case(Maker(random, oddness, plain).history())
 
 
-def plain_histories():
+SHRINKING = st.randoms(use_true_random=False)
+SEEDED = st.builds(Random, st.integers(0, 2**64 - 1))  # no shrinking, and much quicker
+
+
+def plain_histories(randoms=SHRINKING):
     """Conversations as JSON holds them, well-formed and not."""
-    return histories(st.randoms(use_true_random=False), plain=True)
+    return histories(randoms, plain=True)
 
 
-def nasty_histories():
+def nasty_histories(randoms=SHRINKING):
     """Conversations with anything in them."""
-    return histories(st.randoms(use_true_random=False), plain=False)
-
-
-def many_nasty_histories():
-    """The same from seeds: no shrinking, and much quicker."""
-    return histories(st.builds(Random, st.integers(0, 2**64 - 1)), plain=False)
+    return histories(randoms, plain=False)

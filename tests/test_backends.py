@@ -10,8 +10,8 @@ from checks import assert_same, containers, frozen, outcome
 from hostile import MAPPINGS, NO_MAPPINGS, Dict, List, Text, Tuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rows import result, turn, user
-from strategies import Maker, many_nasty_histories, nasty_histories
+from rows import INTERRUPTED, result, turn, user
+from strategies import SEEDED, SHRINKING, Maker, nasty_histories
 
 VERBS = ["normalize_conversation", "repair_tool_pairing", "explain_conversation"]
 FUNCTIONS = [*VERBS, "coerce_content", "text_to_message"]
@@ -19,15 +19,17 @@ FUNCTIONS = [*VERBS, "coerce_content", "text_to_message"]
 MANY = 50 * settings().max_examples  # 20,000 with HYPOTHESIS_PROFILE=ci
 
 
-def assert_equal_outcomes(both_backends, name, *arguments):
+def assert_equal_outcomes(both_backends, name, *arguments, **options):
     shared = containers(frozen(arguments))
-    pure, native = (outcome(getattr(module, name), *arguments) for module in both_backends)
+    pure, native = (
+        outcome(getattr(module, name), *arguments, **options) for module in both_backends
+    )
     assert pure[0] == native[0]
     assert_same(pure[1], native[1], shared)
 
 
 @settings(max_examples=MANY)
-@given(many_nasty_histories())
+@given(nasty_histories(SEEDED))
 def test_many_conversations(both_backends, case):
     for verb in VERBS:
         assert_equal_outcomes(both_backends, verb, case.messages)
@@ -39,12 +41,35 @@ def test_conversations_that_shrink(both_backends, case):
         assert_equal_outcomes(both_backends, verb, case.messages)
 
 
-@given(st.builds(Maker, st.randoms(use_true_random=False), st.just(0.5), st.just(False)))
+@given(st.builds(Maker, SHRINKING, st.just(0.5), st.just(False)))
 def test_texts_and_contents(both_backends, maker):
     content = maker.content()
     assert_equal_outcomes(both_backends, "coerce_content", content)
     role, id = maker.role(), maker.id()
     assert_equal_outcomes(both_backends, "text_to_message", content, role, id)
+
+
+OPTIONS = {
+    "ids": ["strict", "rescue", "other", None],
+    "pending": ["interrupt", "keep", "other", 5],
+    "interrupted": ["No result.", INTERRUPTED, "", " ", None, "\ud800"],
+    "system": ["keep", "merge", "other"],
+    "keep": [(), ("name", "timestamp"), [], {"name": 1}.keys(), "name", ("role",), (5,), None],
+    "content": ["text", "parts", "other"],
+    "copy": [True, False, None, 1],
+}
+REPAIR_OPTIONS = ("ids", "pending", "interrupted")
+
+
+@given(nasty_histories(SEEDED), st.data())
+def test_options(both_backends, case, data):
+    for verb in VERBS:
+        names = REPAIR_OPTIONS if verb == "repair_tool_pairing" else list(OPTIONS)
+        options = {
+            name: data.draw(st.sampled_from(OPTIONS[name]), label=name)
+            for name in data.draw(st.sets(st.sampled_from(names), max_size=3), label="names")
+        }
+        assert_equal_outcomes(both_backends, verb, case.messages, **options)
 
 
 ROWS = [user("ü"), turn(" c1 ", "c2", None), result("c1"), result(7)]

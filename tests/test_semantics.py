@@ -1203,7 +1203,8 @@ def test_repair_rewrites_only_where_the_calls_were_read(backend):
 
 
 @pytest.mark.parametrize(
-    "metadata", [{"tool_calls": [{"id": "x"}], "a": 1}, {"a": 1}, None, "text", {}]
+    "metadata",
+    [{"tool_calls": [{"id": "x"}], "a": 1}, {"tool_calls": None}, {"a": 1}, None, "text", {}],
 )
 def test_repair_removes_the_key_in_both_places(backend, metadata):
     """and without the key in both places when none is left"""
