@@ -6,9 +6,8 @@ was read: in the entry, or in its metadata.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
-
-from ._reading import lookup
 
 Fields = dict[Any, Any]
 
@@ -24,8 +23,10 @@ def with_calls(fields: Fields, metadata: Fields | None, kept: list[Any], lifted:
     """
     if not kept:
         row = _without_calls(fields)
-        if lookup(metadata, "tool_calls") is not None:
-            row["metadata"] = _without_calls(metadata or {})
+        if metadata is not None:
+            rest = _without_calls(metadata)
+            if len(rest) < len(metadata):
+                row["metadata"] = rest
         return row
     if lifted:
         return {**fields, "metadata": {**(metadata or {}), "tool_calls": kept}}
@@ -41,5 +42,6 @@ def with_id(fields: Fields, metadata: Fields | None, id: str) -> Fields:
 
 def _without_calls(mapping: Fields) -> Fields:
     copy = dict(mapping)
-    copy.pop("tool_calls", None)
+    with suppress(Exception):  # a stored key's own __eq__ may raise
+        copy.pop("tool_calls", None)
     return copy
