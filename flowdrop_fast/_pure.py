@@ -18,7 +18,6 @@ from typing import Any
 from ._content import INTERRUPTED_TEXT, coerce_content, is_interrupted
 from ._options import Plan, merge_system, plan_normalization, plan_repair
 from ._reading import (
-    UNUSABLE,
     lookup,
     needs_cleaning,
     read_call,
@@ -236,6 +235,7 @@ def run_pass(
     """
     entries = list(messages) if type(messages) is list else snapshot(messages)
     flat, coerce, finish, interrupted, rescue, pending, merge = plan
+    synthetic = tuple({interrupted, INTERRUPTED_TEXT})
     if rescue:
         entries = rescue_ids(entries, interrupted, [] if changes is None else changes)
     out: list[Any] = []
@@ -290,9 +290,8 @@ def run_pass(
         if role == "tool":
             guess = healed is True
             lifted = False
-            id: str | None = answered
-            if type(id) is not str or id != id.strip() or id in UNUSABLE:
-                id = usable_id(id)
+            place = places.get(answered) if type(answered) is str else None
+            id = answered if place is not None else usable_id(answered)  # what is known is usable
             if metadata is not None:
                 metadata = read_metadata(metadata)
                 guess = guess or lookup(metadata, "healed") is True
@@ -305,9 +304,10 @@ def run_pass(
                 continue
             if type(content) is not str:
                 guess = guess or is_interrupted(content, interrupted)
-            elif content in (interrupted, INTERRUPTED_TEXT):
+            elif content in synthetic:
                 guess = True
-            place = places.get(id)
+            if place is None:
+                place = places.get(id)
             if place is None:
                 strays.append((index, id))
                 continue

@@ -73,8 +73,6 @@ cdef extern from "Python.h":
     int TEXT_KIND(PyObject*)
     const void* TEXT_DATA(PyObject*)
     bint TEXT_IS_ASCII(PyObject*)
-    Py_UCS4 PyUnicode_READ_CHAR(PyObject*, Py_ssize_t)
-    bint Py_UNICODE_ISSPACE(Py_UCS4)
     bint is_text "PyUnicode_CheckExact"(PyObject*)
     bint is_dict "PyDict_CheckExact"(PyObject*)
     bint is_list "PyList_CheckExact"(PyObject*)
@@ -284,23 +282,18 @@ cdef inline bint _same_text(PyObject* one, PyObject* other) noexcept:
     return memcmp(TEXT_DATA(one), TEXT_DATA(other), <size_t>(length * TEXT_KIND(one))) == 0
 
 
-cdef inline bint _is_clean_id(PyObject* id) noexcept:
+cdef inline bint _is_clean_id(PyObject* id) except -1:
     """Whether an id is exactly a str, usable as it stands."""
+    cdef const unsigned char* characters
     cdef Py_ssize_t last
     if id == NULL or not is_text(id):
         return False
     last = TEXT_LENGTH(id) - 1
-    if last <= 0:  # empty, or one character: neither "0" nor blank
-        return last == 0 and PyUnicode_READ_CHAR(id, 0) != u"0" and not _is_blank(id, 0)
-    return not _is_blank(id, 0) and not _is_blank(id, last)
-
-
-cdef inline bint _is_blank(PyObject* text, Py_ssize_t place) noexcept:
-    cdef Py_UCS4 character
-    if TEXT_IS_ASCII(text):
-        character = (<const unsigned char*>TEXT_DATA(text))[place]
-        return character <= 32 and Py_UNICODE_ISSPACE(character)
-    return Py_UNICODE_ISSPACE(PyUnicode_READ_CHAR(text, place))
+    if last > 0 and TEXT_IS_ASCII(id):
+        characters = <const unsigned char*>TEXT_DATA(id)
+        if characters[0] > 32 and characters[last] > 32:  # no blank is
+            return True
+    return usable_id(<object>id) == <object>id
 
 
 # ---- Fields: what one walk over a dict reads ----------------------------------------------------
