@@ -82,11 +82,9 @@ def coerce_odd_content(value: object) -> str:
 
 def is_interrupted(content: object, interrupted: str = INTERRUPTED_TEXT) -> bool:
     """Whether content, coerced, is the text of a synthetic result: the standard or a custom one."""
-    if type(content) is not str:
-        if type(content) is list or type(content) is dict:
-            return False  # JSON text starts with a bracket
-        content = coerce_odd_content(content)
-    return content in (INTERRUPTED_TEXT, interrupted)
+    if (type(content) is list or type(content) is dict) and interrupted[0] not in "[{":
+        return False  # JSON text starts with a bracket
+    return coerce_content(content) in (INTERRUPTED_TEXT, interrupted)
 
 
 def _scalar_text(value: Any) -> str | None:

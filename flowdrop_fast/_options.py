@@ -72,7 +72,7 @@ def plan_normalization(
     """The plan that the options of normalization ask for; raises as `plan_repair` does."""
     if (ids, pending, interrupted, system, keep, content, copy) == DEFAULTS:
         return NORMALIZE
-    if not isinstance(copy, bool):
+    if copy not in (True, False):
         raise TypeError(f"copy must be a bool, not {type_name(copy)}")
     parts = _choice("content", content, "text", "parts")
     return plan_repair(ids, pending, interrupted)._replace(
@@ -84,6 +84,8 @@ def plan_normalization(
 
 
 def _choice(name: str, value: object, default: str, other: str) -> bool:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} must be a str, not {type_name(value)}")
     if value != default and value != other:
         raise ValueError(f"{name} must be {default!r} or {other!r}, not {value!r}")
     return value == other
@@ -92,23 +94,26 @@ def _choice(name: str, value: object, default: str, other: str) -> bool:
 def _interrupted_text(text: object) -> str:
     if not isinstance(text, str):
         raise TypeError(f"interrupted must be a str, not {type_name(text)}")
+    text = str.__str__(text)
     if not text.strip():
         raise ValueError("interrupted must not be blank: an empty result is a real one")
-    return mend_surrogates(str.__str__(text))
+    return mend_surrogates(text)
 
 
 def _kept_keys(keep: Iterable[str]) -> tuple[str, ...]:
     if isinstance(keep, (str, bytes)) or not isinstance(keep, Iterable):
         raise TypeError(f"keep must be an iterable of keys, not {type_name(keep)}")
-    keys = tuple(dict.fromkeys(keep))
-    for key in keys:
+    keys: dict[str, None] = {}
+    for key in keep:
         if not isinstance(key, str):
             raise TypeError(f"a key to keep must be a str, not {type_name(key)}")
-        if key in FLAT_KEYS or key == "metadata":
+        text = str.__str__(key)
+        if text in FLAT_KEYS or text == "metadata":
             raise ValueError(
-                f"keep cannot name {key!r}, which normalization itself reads and writes"
+                f"keep cannot name {text!r}, which normalization itself reads and writes"
             )
-    return keys
+        keys[text] = None
+    return tuple(keys)
 
 
 def _finisher(keys: tuple[str, ...], copy: bool) -> Callable[[int, Fields, Any], Any] | None:
@@ -131,9 +136,9 @@ def _leaves_as_it_is(fields: Fields, row: Fields) -> bool:
 
 def is_unchanged(fields: Fields, row: Fields) -> bool:
     """Whether a row leaves with just the keys and the very values that its entry has."""
-    return len(fields) == len(row) and all(
-        type(key) is str and key in row and _is_same(value, row[key])
-        for key, value in fields.items()
+    items = list(fields.items())
+    return len(items) == len(row) and all(
+        type(key) is str and key in row and _is_same(value, row[key]) for key, value in items
     )
 
 
@@ -149,18 +154,24 @@ def _is(one: object, other: object) -> bool:
     return one is other
 
 
-def coerce_to_parts(value: object) -> Any:
-    """Content as `coerce_content` has it, except that a list of typed parts stays as it is."""
-    return value if is_a(value, list) and _are_parts(value) else coerce_content(value)
+def coerce_to_parts(value: Any) -> Any:
+    """Content as `coerce_content` has it, except that a list of typed parts stays one."""
+    if is_a(value, list):
+        parts = stored_sequence(value)
+        if parts and all(map(_is_part, parts)):
+            return parts
+    return coerce_content(value)
 
 
-def _are_parts(value: Any) -> bool:
-    parts = [read_mapping(part) if is_a(part, Mapping) else None for part in stored_sequence(value)]
-    return bool(parts) and all(is_a(lookup(part, "type"), str) for part in parts)
+def _is_part(value: Any) -> bool:
+    part = read_mapping(value) if is_a(value, Mapping) else None
+    return is_a(lookup(part, "type"), str)
 
 
 def merge_system(rows: list[Fields]) -> Fields:
     """One system row of several: texts joined by a blank line, parts in their order."""
+    if len(rows) == 1:
+        return rows[0]
     merged = dict(rows[0])
     for row in rows[1:]:
         for key, value in row.items():

@@ -302,7 +302,7 @@ def run_pass(
             if id is None:
                 drops.append((ORPHAN_RESULT, index, None))
                 continue
-            if type(content) is not str:
+            if type(content) is not str or not (flat or content.isascii()):
                 guess = guess or is_interrupted(content, interrupted)
             elif content in synthetic:
                 guess = True

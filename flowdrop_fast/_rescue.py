@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ._content import is_interrupted
 from ._reading import (
+    CALL_ID_KEYS,
     is_a,
     lookup,
     read_call,
@@ -75,26 +76,43 @@ class _Row(NamedTuple):
 
 def _read_row(entry: object, interrupted: str) -> _Row | None:
     fields = read_mapping(entry)
-    role = read_role(lookup(fields, "role"))
-    if fields is None or role not in ("user", "assistant", "tool"):
+    if fields is None:
         return None
+    try:  # the very values that the pass reads: it drops the entry where one cannot be looked up
+        role = fields.get("role")
+        odd = type(role) is not str
+        content = fields.get("content")
+        metadata = calls = answered = healed = None
+        if odd or role in ("assistant", "tool"):
+            metadata = fields.get("metadata")
+        if odd or role == "assistant":
+            calls = fields.get("tool_calls")
+        if odd or role == "tool":
+            answered = fields.get("tool_call_id")
+            healed = fields.get("healed")
+    except Exception:  # a stored key's own __eq__ may raise
+        return None
+    role = read_role(role)
     if role == "user":
         return _Row(role, fields)
-    metadata = read_metadata(lookup(fields, "metadata"))
     if role == "assistant":
-        calls = read_calls(lookup(fields, "tool_calls"))
-        lifted = not calls
+        metadata = read_metadata(metadata)
+        found = read_calls(calls)
+        lifted = not found
         if lifted:
-            calls = read_calls(lookup(metadata, "tool_calls"))
-        return _Row(role, fields, metadata, lifted, calls)
-    id = usable_id(lookup(fields, "tool_call_id"))
-    lifted_id = usable_id(lookup(metadata, "tool_call_id")) if id is None else None
-    guess = (
-        lookup(fields, "healed") is True
-        or lookup(metadata, "healed") is True
-        or is_interrupted(lookup(fields, "content"), interrupted)
-    )
-    return _Row(role, fields, metadata, lifted_id is not None, (), id or lifted_id, guess)
+            found = read_calls(lookup(metadata, "tool_calls"))
+        return _Row(role, fields, metadata, lifted, found)
+    if role == "tool":
+        metadata = read_metadata(metadata)
+        id = usable_id(answered)
+        lifted_id = usable_id(lookup(metadata, "tool_call_id")) if id is None else None
+        guess = (
+            healed is True
+            or lookup(metadata, "healed") is True
+            or is_interrupted(content, interrupted)
+        )
+        return _Row(role, fields, metadata, lifted_id is not None, (), id or lifted_id, guess)
+    return None
 
 
 def _ids_of(row: _Row) -> Iterator[str]:
@@ -111,38 +129,43 @@ def _rename_calls(
 ) -> list[Any] | None:
     """Enter a turn's calls into the ledger; its calls with their new ids, if there are any."""
     renamed = list(row.calls)
+    declared: list[tuple[str | None, str, str | None]] = []
     changed = False
-    ledger.begin_turn()
     for place, call in enumerate(row.calls):
         mapping = read_mapping(call)
         if mapping is None:
             continue  # no call at all: the pass drops it
         usable = read_call(mapping)
         declared_id = usable[0] if usable is not None else None
+        keys = _id_keys(mapping, declared_id)
+        if not keys:
+            continue  # no id can be written: the pass drops this call, too
         id = namer.name(declared_id)
         if id != declared_id:
             changed = True
             changes.append((REIDENTIFIED_CALL, index, id))
-            renamed[place] = {**mapping, _id_key(mapping): id}
-        ledger.declare(declared_id, id, _call_name(mapping))
+            renamed[place] = {**mapping, **dict.fromkeys(keys, id)}
+        declared.append((declared_id, id, _call_name(mapping)))
+    ledger.declare(declared)
     return renamed if changed else None
 
 
-def _id_key(call: Fields) -> str:
-    """The key that a call's id was read from, or that calls of its shape have it under."""
-    for key in ("tool_call_id", "id"):
-        if usable_id(lookup(call, key)) is not None:
-            return key
-    if "tool_call_id" in call:
-        return "tool_call_id"
-    return "id" if "id" in call or "function" in call else "tool_call_id"
+def _id_keys(call: Fields, declared_id: str | None) -> list[str]:
+    """The keys that a call has its id under, or the one that calls of its shape have it under."""
+    if declared_id is not None:
+        return [key for key in CALL_ID_KEYS if usable_id(lookup(call, key)) == declared_id]
+    try:
+        there = [key for key in CALL_ID_KEYS if key in call]
+        return there[:1] or ["id" if "function" in call else "tool_call_id"]
+    except Exception:  # a stored key's own __eq__ may raise
+        return []
 
 
 def _call_name(call: Fields) -> str | None:
     name = lookup(call, "name")
     if name is None:
         function = lookup(call, "function")
-        name = lookup(function, "name") if type(function) is dict else function
+        name = function if is_a(function, str) else lookup(read_mapping(function), "name")
     return _plain_text(name)
 
 
@@ -181,31 +204,54 @@ class _Namer:
 class _Call:
     """A declared call: what it leaves as, and how it stands."""
 
-    __slots__ = ("answered", "guess", "id", "name", "order", "turn")
+    __slots__ = ("answered", "declared_id", "guess", "id", "name", "order", "position", "turn")
 
-    def __init__(self, id: str, name: str | None, order: int, turn: _Turn) -> None:
+    def __init__(self, declared_id: str | None, id: str, name: str | None) -> None:
+        self.declared_id = declared_id
         self.id = id
         self.name = name
-        self.order = order
-        self.turn = turn
+        self.turn = 0
+        self.position = 0  # in its turn
+        self.order = 0  # when it began to wait
         self.answered = False
         self.guess = False  # answered, but by a placeholder
 
 
 class _Turn:
-    """The calls of one turn, to find the only open one."""
+    """The calls of one turn, to find the only one that waits."""
 
     def __init__(self) -> None:
         self.calls: list[_Call] = []
-        self.open = 0
-        self._first = 0
+        self.open = _Only()
+        self.guessed = _Only()
 
-    def only_open_call(self) -> _Call | None:
-        if self.open != 1:
-            return None
-        while self.calls[self._first].answered:
-            self._first += 1
-        return self.calls[self._first]
+    def only_open(self) -> _Call | None:
+        return self._at(self.open.position())
+
+    def only_guessed(self) -> _Call | None:
+        return self._at(self.guessed.position())
+
+    def _at(self, position: int | None) -> _Call | None:
+        return None if position is None else self.calls[position]
+
+
+class _Only:
+    """A set of positions that can say which is its only one; their sum tells, and takes no walk."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._sum = 0
+
+    def add(self, position: int) -> None:
+        self._count += 1
+        self._sum += position
+
+    def remove(self, position: int) -> None:
+        self._count -= 1
+        self._sum -= position
+
+    def position(self) -> int | None:
+        return self._sum if self._count == 1 else None
 
 
 class _Waiting:
@@ -258,9 +304,9 @@ class _Tier:
         self._by_name: defaultdict[str | None, _Waiting] = defaultdict(waiting)
         self._without_id = waiting()
 
-    def add(self, declared_id: str | None, call: _Call, user_turns: int) -> None:
-        if declared_id is not None:
-            self._by_id[declared_id].add(call, user_turns)
+    def add(self, call: _Call, user_turns: int) -> None:
+        if call.declared_id is not None:
+            self._by_id[call.declared_id].add(call, user_turns)
         else:
             self._without_id.add(call, user_turns)
             self._by_name[call.name].add(call, user_turns)
@@ -284,38 +330,50 @@ class _Ledger:
     def __init__(self) -> None:
         self._open = _Tier(guess=False)
         self._guessed = _Tier(guess=True)
-        self._declared_ids: dict[str, str | None] = {}
-        self._turn = _Turn()
+        self._turns = [_Turn()]  # those that make calls; the last is the nearest
         self._user_turns = 0
+        self._waited = 0
 
     def begin_user_turn(self) -> None:
         self._user_turns += 1
 
-    def begin_turn(self) -> None:
-        self._next_turn = _Turn()
-
-    def declare(self, declared_id: str | None, id: str, name: str | None) -> None:
-        self._turn = self._next_turn
-        call = _Call(id, name, len(self._declared_ids), self._turn)
-        self._turn.calls.append(call)
-        self._turn.open += 1
-        self._declared_ids[id] = declared_id
-        self._open.add(declared_id, call, self._user_turns)
+    def declare(self, calls: list[tuple[str | None, str, str | None]]) -> None:
+        """Enter the calls of one turn: the id each was declared under, its id now, its name."""
+        if not calls:
+            return
+        turn = _Turn()
+        for position, (declared_id, id, name) in enumerate(calls):
+            call = _Call(declared_id, id, name)
+            call.turn, call.position = len(self._turns), position
+            turn.calls.append(call)
+            turn.open.add(position)
+            self._wait(self._open, call)
+        self._turns.append(turn)
 
     def answer(self, row: _Row) -> _Call | None:
         """The call that a result belongs to: an open one, or one that has only a placeholder."""
         name = _plain_text(lookup(row.fields, "name"))
         call = self._open.find(row.id, name, self._user_turns)
         if call is None and row.id is None:
-            call = self._turn.only_open_call()
+            call = self._turns[-1].only_open()
         if call is None and not row.guess:
             call = self._guessed.find(row.id, name, self._user_turns)
-        if call is None:
-            return None
-        if not call.answered:
-            call.answered = True
-            call.turn.open -= 1
-        call.guess = row.guess
-        if row.guess:
-            self._guessed.add(self._declared_ids[call.id], call, self._user_turns)
+            if call is None and row.id is None:
+                call = self._turns[-1].only_guessed()
+        if call is not None:
+            self._settle(call, row.guess)
         return call
+
+    def _settle(self, call: _Call, guess: bool) -> None:
+        turn = self._turns[call.turn]
+        (turn.guessed if call.answered else turn.open).remove(call.position)
+        call.answered = True
+        call.guess = guess
+        if guess:
+            turn.guessed.add(call.position)
+            self._wait(self._guessed, call)
+
+    def _wait(self, tier: _Tier, call: _Call) -> None:
+        self._waited += 1
+        call.order = self._waited
+        tier.add(call, self._user_turns)
