@@ -1240,10 +1240,11 @@ def test_repair_removes_the_key_from_json_text_too(backend):
 def test_repair_cleans_the_id_of_a_call(backend):
     """or holds a call whose id had to be cleaned, leaves as a shallow copy"""
     clean, dirty = {"id": "c1"}, {"id": 7, "name": "f"}
-    entry = turn(clean, dirty)
-    left = repaired(backend, entry)[0]
-    assert left == turn(clean, {"id": "7", "name": "f"})
+    cleaned = {"id": "7", "name": "f"}
+    left = repaired(backend, turn(clean, dirty))[0]
+    assert left == turn(clean, cleaned)
     assert left["tool_calls"][0] is clean
+    assert repaired(backend, turn(dirty, clean))[0] == turn(cleaned, clean)
     assert dirty["id"] == 7
 
 
