@@ -154,7 +154,7 @@ def peak(function, messages):
 @every_shape
 def test_memory(backend, shape):
     function = backend.explain_conversation
-    small, large = peak(function, shape(SMALL)), peak(function, shape(SMALL * TIMES))
+    small, large = peak(function, shape(SMALL // 4)), peak(function, shape(SMALL // 4 * TIMES))
     assert large < max(small, 10_000) * TIMES * 2
 
 
