@@ -103,7 +103,7 @@ def _interrupted_text(text: object) -> str:
 def _kept_keys(keep: Iterable[str]) -> tuple[str, ...]:
     if isinstance(keep, (str, bytes)) or not isinstance(keep, Iterable):
         raise TypeError(f"keep must be an iterable of keys, not {type_name(keep)}")
-    keys: dict[str, None] = {}
+    keys: set[str] = set()
     for key in keep:
         if not isinstance(key, str):
             raise TypeError(f"a key to keep must be a str, not {type_name(key)}")
@@ -112,8 +112,8 @@ def _kept_keys(keep: Iterable[str]) -> tuple[str, ...]:
             raise ValueError(
                 f"keep cannot name {text!r}, which normalization itself reads and writes"
             )
-        keys[text] = None
-    return tuple(keys)
+        keys.add(text)
+    return tuple(sorted(keys))  # the order in which they leave, whatever order they are given in
 
 
 def _finisher(keys: tuple[str, ...], copy: bool) -> Callable[[int, Fields, Any], Any] | None:
@@ -172,16 +172,17 @@ def merge_system(rows: list[Fields]) -> Fields:
     """One system row of several: texts joined by a blank line, parts in their order."""
     if len(rows) == 1:
         return rows[0]
-    merged = dict(rows[0])
-    for row in rows[1:]:
-        for key, value in row.items():
-            merged.setdefault(key, value)
+    kept: Fields = {}
+    for row in rows:
+        for key in row.keys() - FLAT_KEYS:
+            kept.setdefault(key, row[key])
     contents = [row["content"] for row in rows if row["content"]]
+    content: Any
     if all(type(content) is str for content in contents):
-        merged["content"] = "\n\n".join(contents)
+        content = "\n\n".join(contents)
     else:
-        merged["content"] = [part for content in contents for part in _as_parts(content)]
-    return merged
+        content = [part for content in contents for part in _as_parts(content)]
+    return {"role": "system", "content": content, **{key: kept[key] for key in sorted(kept)}}
 
 
 def _as_parts(content: Any) -> list[Any]:
