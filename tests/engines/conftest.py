@@ -1,0 +1,57 @@
+"""Spark sessions for the engines' tests. An engine that is not installed is an error here."""
+
+import os
+import sys
+
+import pytest
+
+# The driver's machine is the only one; its name may resolve to an address that leads nowhere.
+os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+# Tests are short: what a JVM does to run long and wide costs more than it brings.
+os.environ["JDK_JAVA_OPTIONS"] = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+SETTINGS = {
+    "spark.shuffle.io.retryWait": "1s",  # how long to ask a dead executor for its rows again
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "7",  # many batches in every task
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+# What engines say of other packages; a warning that we cause stays an error.
+WARNINGS = ["ignore:PySpark does not yet fully support pandas:FutureWarning"]
+
+
+def pytest_configure(config):
+    for warning in WARNINGS:
+        config.addinivalue_line("filterwarnings", warning)
+
+
+def start_spark(master, folder):
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master(master)
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value)
+    builder = builder.config("spark.local.dir", str(folder))
+    builder = builder.config("spark.sql.warehouse.dir", str(folder / "warehouse"))
+    return builder.config("spark.hadoop.derby.system.home", str(folder)).getOrCreate()
+
+
+@pytest.fixture(scope="module")
+def local_spark(tmp_path_factory):
+    """One driver with two threads."""
+    spark = start_spark("local[2]", tmp_path_factory.mktemp("spark"))
+    yield spark
+    spark.stop()
+
+
+@pytest.fixture(scope="module")
+def cluster_spark(tmp_path_factory):
+    """A cluster of two workers with one core and a gigabyte each, all on this machine."""
+    spark = start_spark("local-cluster[2,1,1024]", tmp_path_factory.mktemp("spark"))
+    yield spark
+    spark.stop()
