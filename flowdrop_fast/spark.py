@@ -7,8 +7,9 @@ package as the driver does: install the wheel there, or submit the pure package 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from .arrow import ADDED_COLUMNS, DROPPED, ERROR, RECORDS, normalize_batch, pa
+from .arrow import ADDED_COLUMNS, DROPPED, ERROR, RECORDS, normalize_batch
 
 try:
     from pyspark.sql import DataFrame
@@ -17,6 +18,9 @@ except ModuleNotFoundError as error:
     raise ImportError(
         "flowdrop_fast.spark needs pyspark: pip install 'flowdrop-fast[spark]'"
     ) from error
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def normalize(df: DataFrame, column: str = "messages") -> DataFrame:
@@ -37,8 +41,7 @@ def normalize(df: DataFrame, column: str = "messages") -> DataFrame:
 
     Example::
 
-        runs = spark.read.text("runs.jsonl", wholetext=False).withColumnRenamed("value", "messages")
-        normalize(runs).write.parquet("normalized", compression="zstd")
+        normalize(spark.read.parquet("runs")).write.parquet("normalized", compression="zstd")
     """
     schema = _normalized_schema(df, column)
 

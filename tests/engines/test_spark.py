@@ -68,7 +68,7 @@ def test_parquet(local_spark, runs, tmp_path):
 
 def test_json_text(local_spark, tmp_path):
     # A carriage return is a blank in JSON: only a line feed ends a line.
-    lines = ["[\r{\"role\": \"user\"}]", "{", "[]"]
+    lines = ['[\r{"role": "user"}]', "{", "[]"]
     with gzip.open(tmp_path / "runs.jsonl.gz", "wt", newline="") as file:
         file.write("".join(f"{line}\n" for line in lines))
     df = local_spark.read.text(str(tmp_path), lineSep="\n").withColumnRenamed("value", "messages")
