@@ -6,6 +6,8 @@ here. How an engine calls the kernel is that engine's module, or a recipe in doc
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, NamedTuple
 
 from . import _json
@@ -28,7 +30,9 @@ _TEXT_TYPES = ("string", "large_string", "string_view")
 _NO_RECORDS = b"[]"
 
 
-def normalize_batch(batch: pa.RecordBatch, column: str = "messages") -> pa.RecordBatch:
+def normalize_batch(
+    batch: pa.RecordBatch, column: str = "messages", **options: Any
+) -> pa.RecordBatch:
     """Normalize every conversation of a record batch (MEM-5).
 
     A conversation is the JSON text of a list of messages, or of an object with such a list under
@@ -40,6 +44,7 @@ def normalize_batch(batch: pa.RecordBatch, column: str = "messages") -> pa.Recor
         batch: any columns. The conversations stand in one of type string, large string or string
             view; a dictionary of these leaves as its plain value type.
         column: the name of that column.
+        options: as for `normalize_conversation`.
 
     Returns:
         The same rows and columns in the same order, and behind them `dropped` (int64: how many
@@ -48,8 +53,9 @@ def normalize_batch(batch: pa.RecordBatch, column: str = "messages") -> pa.Recor
         (string, null where all went well). A row with an error has 0 and `[]`.
 
     Raises:
-        ValueError: the column is missing or there twice, or one of the added ones exists already.
-        TypeError: the column holds no strings.
+        ValueError: the column is missing or there twice, one of the added ones exists already, or
+            an option names nothing that there is.
+        TypeError: the column holds no strings, or an option is of the wrong type.
 
     >>> import pyarrow as pa
     >>> batch = pa.record_batch({"id": [7, 8], "messages": ['[{"role": "user"}, null]', "[{]"]})
@@ -60,8 +66,9 @@ def normalize_batch(batch: pa.RecordBatch, column: str = "messages") -> pa.Recor
     """
     schema = normalized_schema(batch.schema, column)
     position = batch.schema.get_field_index(column)
-    texts = batch.column(position)
-    rows = [_normalize_text(text) for text in _plain(texts).cast(pa.large_binary()).to_pylist()]
+    explain = partial(backend.explain_conversation, **checked_options(options))
+    texts = _plain(batch.column(position)).cast(pa.large_binary()).to_pylist()
+    rows = [_normalize_text(text, explain) for text in texts]
     columns = list(batch.columns)
     columns[position] = _column([row.text for row in rows], schema.field(position).type)
     columns += [
@@ -72,15 +79,17 @@ def normalize_batch(batch: pa.RecordBatch, column: str = "messages") -> pa.Recor
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def normalize_table(table: pa.Table, column: str = "messages") -> pa.Table:
+def normalize_table(table: pa.Table, column: str = "messages", **options: Any) -> pa.Table:
     """Normalize every conversation of a table, batch by batch, as `normalize_batch` does.
 
     >>> import pyarrow as pa
     >>> normalize_table(pa.table({"messages": ["[null]"]}))["dropped"].to_pylist()
     [1]
     """
-    batches = [normalize_batch(batch, column) for batch in table.to_batches()]
-    return pa.Table.from_batches(batches, normalized_schema(table.schema, column))
+    schema = normalized_schema(table.schema, column)
+    options = checked_options(options)
+    batches = [normalize_batch(batch, column, **options) for batch in table.to_batches()]
+    return pa.Table.from_batches(batches, schema)
 
 
 def normalized_schema(schema: pa.Schema, column: str = "messages") -> pa.Schema:
@@ -117,6 +126,14 @@ def normalized_schema(schema: pa.Schema, column: str = "messages") -> pa.Schema:
     return schema
 
 
+def checked_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Options that serve for many conversations; raises what normalization says of wrong ones."""
+    if isinstance(options.get("keep"), Iterator):
+        options = {**options, "keep": tuple(options["keep"])}
+    backend.explain_conversation([], **options)
+    return options
+
+
 class _Row(NamedTuple):
     text: bytes | None
     dropped: int = 0
@@ -124,13 +141,13 @@ class _Row(NamedTuple):
     error: bytes | None = None
 
 
-def _normalize_text(text: bytes | None) -> _Row:
+def _normalize_text(text: bytes | None, explain: Callable[[list[Any]], Explanation]) -> _Row:
     if text is None:
         return _Row(text, error=b"null, not JSON text")
     try:
         value, write = _read(text)
         messages = _messages(value)
-        explanation = backend.explain_conversation(messages)
+        explanation = explain(messages)
         if explanation.messages != messages:
             text = write(_put_back(value, explanation))
         return _Row(text, explanation.dropped, _records_text(explanation.records))

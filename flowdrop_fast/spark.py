@@ -7,9 +7,9 @@ package as the driver does: install the wheel there, or submit the pure package 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from .arrow import ADDED_COLUMNS, DROPPED, ERROR, RECORDS, normalize_batch
+from .arrow import ADDED_COLUMNS, DROPPED, ERROR, RECORDS, checked_options, normalize_batch
 
 try:
     from pyspark.sql import DataFrame
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def normalize(df: DataFrame, column: str = "messages") -> DataFrame:
+def normalize(df: DataFrame, column: str = "messages", **options: Any) -> DataFrame:
     """Normalize every conversation of a DataFrame, in the workers (MEM-5).
 
     Args:
         df: any columns; the conversations are JSON text in one of type string.
         column: the name of that column.
+        options: as for `normalize_conversation`.
 
     Returns:
         The same rows and columns in the same order, the text normalized, and behind them
@@ -36,18 +37,18 @@ def normalize(df: DataFrame, column: str = "messages") -> DataFrame:
         them. As ever in Spark, nothing runs before an action does.
 
     Raises:
-        ValueError: the column is missing or there twice, or one of the added ones exists already.
-        TypeError: the column holds no strings.
+        ValueError, TypeError: as `arrow.normalize_batch`, before anything runs.
 
     Example::
 
         normalize(spark.read.parquet("runs")).write.parquet("normalized", compression="zstd")
     """
     schema = _normalized_schema(df, column)
+    options = checked_options(options)
 
     def kernel(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            yield normalize_batch(batch, column)
+            yield normalize_batch(batch, column, **options)
 
     return df.mapInArrow(kernel, schema)
 

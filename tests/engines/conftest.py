@@ -55,7 +55,8 @@ def start_spark(master, folder):
         builder = builder.config(name, value)
     builder = builder.config("spark.local.dir", str(folder))
     builder = builder.config("spark.sql.warehouse.dir", str(folder / "warehouse"))
-    return builder.config("spark.hadoop.derby.system.home", str(folder)).getOrCreate()
+    log = f"-Dderby.stream.error.file={folder}/derby.log"
+    return builder.config("spark.driver.extraJavaOptions", log).getOrCreate()
 
 
 @pytest.fixture(scope="module")

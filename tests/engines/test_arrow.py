@@ -171,6 +171,27 @@ def test_columns_that_cannot_be_used():
             normalize_batch(batch_of([None], kind))
 
 
+OPEN = [{"role": "assistant", "content": "", "name": "ann", "tool_calls": [{"id": "c1"}]}]
+
+
+def test_options_hold_for_every_row_of_every_batch():
+    text = json.dumps(OPEN, separators=(",", ":"))
+    options = {"keep": iter(["name"]), "pending": "keep"}
+    table = pa.Table.from_batches([batch_of([text, text]), batch_of([text])])
+    for row in rows_of(normalize_table(table, **options)):
+        assert json.loads(row[0]) == OPEN
+        assert row[1:] == (0, "[]", None)
+
+
+def test_wrong_options_are_no_matter_of_rows():
+    with pytest.raises(ValueError, match="pending must be 'interrupt' or 'keep', not 'leave'"):
+        normalize_batch(batch_of(["[]"]), pending="leave")
+    with pytest.raises(TypeError, match="keep must be an iterable of keys"):
+        normalize_table(pa.table({"messages": pa.array([], pa.string())}), keep="name")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'pendign'"):
+        normalize_batch(batch_of(["[]"]), pendign="keep")
+
+
 def test_memory_is_given_back():
     text = json.dumps([{"role": "user", "content": "x" * 200_000}, None])
     before = pa.total_allocated_bytes()

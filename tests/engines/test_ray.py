@@ -51,11 +51,13 @@ class RecordingDataset:
 
 def test_the_kernel_and_the_options_go_to_map_batches():
     dataset = RecordingDataset(pa.table({"talk": TEXTS}))
-    normalized = normalize(dataset, "talk", batch_size=50, num_cpus=0.5)
+    ray_options = {"batch_size": 50, "num_cpus": 0.5}
+    normalized = normalize(dataset, "talk", ray_options=ray_options, pending="interrupt")
     assert_rows([tuple(row.values()) for row in normalized.block.to_pylist()], TEXTS)
     assert normalized.options["batch_size"] == 50
-    # What the signature names none of is gathered by name.
-    assert normalized.options.get("num_cpus") == 0.5
+    assert normalized.options["num_cpus"] == 0.5
+    with pytest.raises(ValueError, match="pending must be 'interrupt' or 'keep'"):
+        normalize(dataset, "talk", pending="leave")
 
 
 @pytest.fixture

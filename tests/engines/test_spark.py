@@ -91,6 +91,16 @@ def test_jdbc(local_spark, runs, tmp_path):
     assert_normalized(local_spark.read.jdbc(url, "normalized", properties=options).toDF(*names))
 
 
+def test_options(runs):
+    texts = [text for text in TEXTS if text and "call_0_0" in text]
+    calling = runs.where("messages LIKE '%call_0_0%'").drop("id")
+    made = normalize(calling, interrupted="Nothing came.").where("records LIKE '%interrupted%'")
+    assert 0 < made.count() < len(texts)
+    assert made.where("messages NOT LIKE '%Nothing came.%'").count() == 0
+    with pytest.raises(ValueError, match="pending must be 'interrupt' or 'keep', not 'leave'"):
+        normalize(calling, pending="leave")
+
+
 def test_columns_that_cannot_be_used(local_spark, runs):
     with pytest.raises(ValueError, match=r"no column named 'talk' among \['id', 'messages'\]"):
         normalize(runs, "talk")
