@@ -1,0 +1,197 @@
+"""What a file of conversations costs in each of the ways to normalize it, and whether they agree.
+
+    python -m benchmarks.scale make runs.jsonl --megabytes 1000
+    python -m benchmarks.scale measure runs.jsonl
+
+Costs are processor seconds, of all processes and threads together: on a shared machine they say
+more than the clock does. The figures stand in docs/scale.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import random
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+
+from .histories import encoded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+ROOT = Path(__file__).parent.parent
+
+# The loop that a user would write, and the kernel under Arrow, each as a program of its own.
+LOOP = """
+import sys, orjson
+from flowdrop_fast import normalize_conversation
+with open(sys.argv[1], "rb") as source, open(sys.argv[2], "wb") as output:
+    for line in source:
+        try:
+            value = orjson.loads(line)
+        except ValueError:
+            output.write(line)
+            continue
+        value["messages"] = normalize_conversation(value["messages"]).messages
+        output.write(orjson.dumps(value) + b"\\n")
+"""
+KERNEL = """
+import sys, itertools, pyarrow as pa, pyarrow.parquet as pq
+from flowdrop_fast import _json
+from flowdrop_fast.arrow import normalize_batch
+if sys.argv[3] == "standard":
+    _json.orjson = None
+writer = None
+with open(sys.argv[1], "rb") as source:
+    while lines := list(itertools.islice(source, 1000)):
+        texts = pa.array([line[:-1] for line in lines], pa.binary()).view(pa.string())
+        batch = normalize_batch(pa.record_batch({"messages": texts}))
+        writer = writer or pq.ParquetWriter(sys.argv[2], batch.schema, compression="zstd")
+        writer.write_batch(batch)
+writer.close()
+"""
+DISTINCT = 1200  # histories, which come round again and again: making them takes long
+SPARK = ROOT / "examples" / "spark_normalize.py"
+
+
+def make(path: Path, megabytes: int) -> None:
+    """Write conversations of 2 to 22 messages: one in four torn, one in a thousand cut short."""
+    draw = random.Random(0)
+    histories = [
+        encoded(
+            draw.randrange(2, 23),
+            ("flat", "stored", "provider")[seed % 3],
+            broken=0.2 if seed % 4 == 0 else 0.0,
+            seed=seed,
+        )
+        for seed in range(DISTINCT)
+    ]
+    size, number = 0, 0
+    with path.open("wb") as file:
+        while size < megabytes * 1_000_000:
+            line = b'{"id":%d,"messages":%b}' % (number, histories[number % DISTINCT])
+            if number % 1000 == 999:
+                line = line[: len(line) // 2]
+            size += file.write(line + b"\n")
+            number += 1
+    print(f"{path}: {number} conversations, {size / 1e6:.0f} MB")
+
+
+def run(command: list[str | Path], **environment: str) -> tuple[float, float]:
+    """Run a program; return the processor seconds it and all its children took, and the clock's."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    clock, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode not in {0, 1}:  # 1: the command line set lines aside
+        sys.exit(f"{command} failed:\n{done.stderr[-3000:]}")
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return spent, clock
+
+
+def ways(source: Path, folder: Path) -> Iterator[tuple[str, float, float, Path]]:
+    """Normalize a file in every way; yield the way's name, its costs, and what it wrote."""
+    python = sys.executable
+    out = folder / "loop.jsonl"
+    yield "a loop with orjson", *run([python, "-c", LOOP, source, out]), out
+    for backend, parser in (("native", "orjson"), ("pure", "orjson"), ("native", "standard")):
+        out = folder / f"{backend}-{parser}.parquet"
+        command = [python, "-c", KERNEL, source, out, parser]
+        name = f"Arrow kernel, {backend}, {'orjson' if parser == 'orjson' else 'no orjson'}"
+        yield name, *run(command, FLOWDROP_FAST_BACKEND=backend), out
+    for processes in (1, 2):
+        out = folder / f"cli-{processes}.jsonl"
+        command = [python, "-m", "flowdrop_fast", "normalize", source, "-o", out]
+        command += ["--jobs", str(processes), "--errors", f"{out}.errors", "--progress", "never"]
+        yield f"command line, {processes} process{'es' * (processes > 1)}", *run(command), out
+    submit = Path(sys.executable).parent / "spark-submit"
+    for threads in (1, 2):
+        out = folder / f"spark-{threads}"
+        command = [submit, "--master", f"local[{threads}]", "--driver-memory", "2g"]
+        command += ["--conf", "spark.sql.execution.arrow.maxRecordsPerBatch=1000"]
+        command += ["--conf", "spark.ui.enabled=false", SPARK, source, out]
+        spent = run(command, PYSPARK_PYTHON=python, SPARK_LOCAL_IP="127.0.0.1")
+        yield f"Spark, local[{threads}]", *spent, out
+
+
+def texts(path: Path) -> Iterator[bytes]:
+    """The conversations that a way wrote, in its own order, those it could not read left out."""
+    if path.suffix == ".jsonl":
+        with path.open("rb") as file:
+            yield from (line[:-1] for line in file)
+        return
+    import pyarrow.dataset
+
+    dataset = pyarrow.dataset.dataset(path, format="parquet")
+    for batch in dataset.to_batches(columns=["messages"], batch_size=1000):
+        yield from batch["messages"].cast("binary").to_pylist()
+
+
+def digest(conversations: Iterable[bytes]) -> tuple[int, str]:
+    """How many conversations there are, and a sum over them that their order does not change."""
+    count, total = 0, 0
+    for text in conversations:
+        try:
+            value = orjson.loads(text)
+        except ValueError:
+            continue
+        spelled = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+        total += int.from_bytes(hashlib.blake2b(spelled, digest_size=12).digest(), "big")
+        count += 1
+    return count, f"{total % 2**96:024x}"
+
+
+def measure(source: Path) -> None:
+    """Print a table of costs, and stop where two ways don't agree."""
+    with source.open("rb") as file:
+        total = sum(1 for _ in file)
+    print(f"{total} conversations, {source.stat().st_size / total / 1000:.1f} kB each")
+    print("| | processor, µs each | hours a billion | clock, s | MB/s |")
+    print("|---|--:|--:|--:|--:|")
+    agreed: set[tuple[int, str]] = set()
+    folder = Path(tempfile.mkdtemp(dir=source.parent))
+    try:
+        for name, spent, clock, written in ways(source, folder):
+            each = spent / total
+            rate = source.stat().st_size / 1e6 / clock
+            hours = each * 1e9 / 3600
+            print(
+                f"| {name} | {each * 1e6:.0f} | {hours:.0f} | {clock:.1f} | {rate:.0f} |",
+                flush=True,
+            )
+            agreed.add(digest(texts(written)))
+            if len(agreed) != 1:
+                sys.exit(f"{name} gave another answer than those before it: {agreed}")
+            shutil.rmtree(written) if written.is_dir() else written.unlink()
+    finally:
+        shutil.rmtree(folder)
+    print(f"All gave the same {next(iter(agreed))[0]} conversations.")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    actions = parser.add_subparsers(dest="action", required=True)
+    making = actions.add_parser("make", help="write a file to measure with")
+    making.add_argument("file", type=Path)
+    making.add_argument("--megabytes", type=int, default=1000)
+    measuring = actions.add_parser("measure", help="normalize it in every way")
+    measuring.add_argument("file", type=Path)
+    options = parser.parse_args()
+    if options.action == "make":
+        make(options.file, options.megabytes)
+    else:
+        measure(options.file)
+
+
+if __name__ == "__main__":
+    main()
