@@ -46,7 +46,7 @@ with open(sys.argv[1], "rb") as source, open(sys.argv[2], "wb") as output:
         output.write(orjson.dumps(value) + b"\\n")
 """
 KERNEL = """
-import sys, itertools, pyarrow as pa, pyarrow.parquet as pq
+import sys, itertools, pyarrow as pa
 from flowdrop_fast import _json
 from flowdrop_fast.arrow import normalize_batch
 if sys.argv[3] == "standard":
@@ -56,7 +56,7 @@ with open(sys.argv[1], "rb") as source:
     while lines := list(itertools.islice(source, 1000)):
         texts = pa.array([line[:-1] for line in lines], pa.binary()).view(pa.string())
         batch = normalize_batch(pa.record_batch({"messages": texts}))
-        writer = writer or pq.ParquetWriter(sys.argv[2], batch.schema, compression="zstd")
+        writer = writer or pa.ipc.new_file(sys.argv[2], batch.schema)
         writer.write_batch(batch)
 writer.close()
 """
@@ -105,7 +105,7 @@ def ways(source: Path, folder: Path) -> Iterator[tuple[str, float, float, Path]]
     out = folder / "loop.jsonl"
     yield "a loop with orjson", *run([python, "-c", LOOP, source, out]), out
     for backend, parser in (("native", "orjson"), ("pure", "orjson"), ("native", "standard")):
-        out = folder / f"{backend}-{parser}.parquet"
+        out = folder / f"{backend}-{parser}.arrow"
         command = [python, "-c", KERNEL, source, out, parser]
         name = f"Arrow kernel, {backend}, {'orjson' if parser == 'orjson' else 'no orjson'}"
         yield name, *run(command, FLOWDROP_FAST_BACKEND=backend), out
@@ -132,7 +132,8 @@ def texts(path: Path) -> Iterator[bytes]:
         return
     import pyarrow.dataset
 
-    dataset = pyarrow.dataset.dataset(path, format="parquet")
+    kind = "arrow" if path.suffix == ".arrow" else "parquet"
+    dataset = pyarrow.dataset.dataset(path, format=kind)
     for batch in dataset.to_batches(columns=["messages"], batch_size=1000):
         yield from batch["messages"].cast("binary").to_pylist()
 

@@ -6,6 +6,7 @@ here. How an engine calls the kernel is that engine's module, or a recipe in doc
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -67,14 +68,20 @@ def normalize_batch(
     schema = normalized_schema(batch.schema, column)
     position = batch.schema.get_field_index(column)
     explain = partial(backend.explain_conversation, **checked_options(options))
-    texts = _plain(batch.column(position)).cast(pa.large_binary()).to_pylist()
-    rows = [_normalize_text(text, explain) for text in texts]
+    texts, records, errors = _TextColumn(), _TextColumn(), _TextColumn()
+    dropped = array("q")
+    for value in _plain(batch.column(position)).cast(pa.large_binary()):
+        row = _normalize_text(value.as_py(), explain)
+        texts.append(row.text)
+        dropped.append(row.dropped)
+        records.append(row.records)
+        errors.append(row.error)
     columns = list(batch.columns)
-    columns[position] = _column([row.text for row in rows], schema.field(position).type)
+    columns[position] = texts.finish(schema.field(position).type)
     columns += [
-        pa.array([row.dropped for row in rows], pa.int64()),
-        _column([row.records for row in rows], schema.field(RECORDS).type),
-        _column([row.error for row in rows], schema.field(ERROR).type),
+        pa.Array.from_buffers(pa.int64(), len(dropped), [None, pa.py_buffer(dropped)]),
+        records.finish(schema.field(RECORDS).type),
+        errors.finish(schema.field(ERROR).type),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -220,6 +227,22 @@ def _plain(texts: pa.Array) -> pa.Array:
     return texts.dictionary_decode() if pa.types.is_dictionary(texts.type) else texts
 
 
-def _column(texts: list[bytes | None], kind: pa.DataType) -> pa.Array:
-    # Viewed and not cast: text that came in as invalid UTF-8 leaves as it came.
-    return pa.array(texts, pa.large_binary()).view(pa.large_string()).cast(kind)
+class _TextColumn:
+    """A column that grows row by row, so that the bytes of one row serve the next one again."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.ends = array("q", [0])
+        self.valid: list[bool] = []
+
+    def append(self, text: bytes | None) -> None:
+        if text is not None:
+            self.data += text
+        self.ends.append(len(self.data))
+        self.valid.append(text is not None)
+
+    def finish(self, kind: pa.DataType) -> pa.Array:
+        """The column as an array that takes the memory over; text is not checked to be UTF-8."""
+        bitmap = pa.array(self.valid, pa.bool_()).buffers()[1]
+        buffers = [bitmap, pa.py_buffer(self.ends), pa.py_buffer(self.data)]
+        return pa.Array.from_buffers(pa.large_string(), len(self.valid), buffers).cast(kind)

@@ -3,6 +3,7 @@
 import doctest
 import json
 import sys
+import tracemalloc
 
 import pyarrow as pa
 import pytest
@@ -198,6 +199,18 @@ def test_memory_is_given_back():
     for _ in range(5):
         normalize_batch(batch_of([text] * 20))
     assert pa.total_allocated_bytes() - before < 1_000_000
+
+
+def test_memory_is_little_more_than_what_comes_out():
+    text = json.dumps([{"role": "user", "content": "x" * 100_000}, None])
+    batch = batch_of([text] * 200)
+    tracemalloc.start()
+    try:
+        normalized = normalize_batch(batch)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.5 * normalized["messages"].nbytes
 
 
 def test_the_type_names_of_this_pyarrow():
