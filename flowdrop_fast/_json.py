@@ -138,17 +138,17 @@ _DECODER = json.JSONDecoder(parse_float=_double)
 
 # orjson reads an integer beyond 64 bits as a double. Such a one has 20 digits, or a sign and 19.
 _LONG_INTEGER = re.compile(rb"(?:\A|[\s\[,:])(?:-[0-9]{19}|[0-9]{20})")
-# Of 19 digits in a row, three stand at multiples of 6: a sixth of the text is looked at.
-_STRIDE = 6
+# Of 19 digits in a row, four stand at multiples of 4: a quarter of the text is looked at.
+_STRIDE = 4
 _DIGITS_TO_ZERO = bytes(b"0"[0] if chr(byte) in "0123456789" else 0 for byte in range(256))
 
 
 def _may_hold_long_integer(data: bytes) -> bool:
     sample = data[::_STRIDE].translate(_DIGITS_TO_ZERO)
-    found = sample.find(b"000")
+    found = sample.find(b"0000")
     while found >= 0:
-        at = found * _STRIDE  # up to 5 digits stand before it, and a sign, and one character more
-        if data[at : at + 13].isdigit() and _LONG_INTEGER.search(data, max(0, at - 7), at + 20):
+        at = found * _STRIDE  # up to 3 digits stand before it, and a sign, and one character more
+        if data[at : at + 13].isdigit() and _LONG_INTEGER.search(data, max(0, at - 5), at + 20):
             return True
-        found = sample.find(b"000", found + 1)
+        found = sample.find(b"0000", found + 1)
     return False
