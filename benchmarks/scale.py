@@ -84,16 +84,21 @@ def make(path: Path, megabytes: int) -> None:
     print(f"{path}: {number} conversations, {size / 1e6:.0f} MB")
 
 
-def run(command: list[str | Path], **environment: str) -> tuple[float, float]:
-    """Run a program; return the processor seconds it and all its children took, and the clock's."""
+def run(command: list[str | Path], out: Path, **environment: str) -> tuple[float, float, Path]:
+    """Run a program that writes a file.
+
+    Returns:
+        The processor seconds that it and all its children took, the clock's, and the file.
+    """
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     clock, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode not in {0, 1}:  # 1: the command line set lines aside
+    # 1 is what the command line says when it has set lines aside.
+    if done.returncode not in {0, 1} or not out.exists():
         sys.exit(f"{command} failed:\n{done.stderr[-3000:]}")
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return spent, clock
+    return spent, clock, out
 
 
 def hold(source: Path, path: Path) -> None:
@@ -113,27 +118,27 @@ def ways(source: Path, folder: Path) -> Iterator[tuple[str, float, float, Path]]
     """Normalize a file in every way; yield the way's name, its costs, and what it wrote."""
     python = sys.executable
     out = folder / "loop.jsonl"
-    yield "a loop with orjson", *run([python, "-c", LOOP, source, out]), out
+    yield "a loop with orjson", *run([python, "-c", LOOP, source, out], out)
     held = folder / "held.arrow"
     hold(source, held)
     for backend, parser in (("native", "orjson"), ("pure", "orjson"), ("native", "standard")):
         out = folder / f"{backend}-{parser}.arrow"
         command = [python, "-c", KERNEL, held, out, parser]
         name = f"Arrow kernel, {backend}, {'orjson' if parser == 'orjson' else 'no orjson'}"
-        yield name, *run(command, FLOWDROP_FAST_BACKEND=backend), out
+        yield name, *run(command, out, FLOWDROP_FAST_BACKEND=backend)
     for processes in (1, 2):
         out = folder / f"cli-{processes}.jsonl"
         command = [python, "-m", "flowdrop_fast", "normalize", source, "-o", out]
         command += ["--jobs", str(processes), "--errors", f"{out}.errors", "--progress", "never"]
-        yield f"command line, {processes} process{'es' * (processes > 1)}", *run(command), out
+        yield f"command line, {processes} process{'es' * (processes > 1)}", *run(command, out)
     submit = Path(sys.executable).parent / "spark-submit"
     for threads in (1, 2):
         out = folder / f"spark-{threads}"
         command = [submit, "--master", f"local[{threads}]", "--driver-memory", "2g"]
         command += ["--conf", "spark.sql.execution.arrow.maxRecordsPerBatch=1000"]
         command += ["--conf", "spark.ui.enabled=false", SPARK, source, out]
-        spent = run(command, PYSPARK_PYTHON=python, SPARK_LOCAL_IP="127.0.0.1")
-        yield f"Spark, local[{threads}]", *spent, out
+        local = {"PYSPARK_PYTHON": python, "SPARK_LOCAL_IP": "127.0.0.1"}
+        yield f"Spark, local[{threads}]", *run(command, out, **local)
 
 
 def texts(path: Path) -> Iterator[bytes]:
