@@ -4,6 +4,8 @@ import json
 import os
 import shutil
 import subprocess
+import sysconfig
+import venv
 from collections import Counter
 from pathlib import Path
 
@@ -67,6 +69,18 @@ def submit(folder, *arguments, **environment):
     return done.stdout
 
 
+def python_without_editable_packages(folder):
+    """Make an environment that has what is installed here, but for editable installs.
+
+    Such a one answers for every module of its package, wherever the package itself came from.
+    """
+    venv.create(folder, with_pip=False)
+    (site,) = folder.glob("lib/python*/site-packages")
+    # A folder named in a .pth file is searched, and the .pth files in it are not read.
+    (site / "others.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return folder / "bin" / "python"
+
+
 def test_the_example(tmp_path):
     texts = [text for text in map(make_text, range(200)) if text]
     (tmp_path / "runs.jsonl").write_text("".join(f"{text}\n" for text in texts), newline="\n")
@@ -92,7 +106,10 @@ def test_a_zip_brings_the_pure_package_and_never_the_compiled_backend(tmp_path):
     shutil.copytree(package, tmp_path / "zipped" / "flowdrop_fast")
     zipped = shutil.make_archive(str(tmp_path / "flowdrop_fast"), "zip", tmp_path / "zipped")
     (tmp_path / "ask.py").write_text(ASK)
-    answer = json.loads(submit(tmp_path, "--py-files", zipped, "ask.py").splitlines()[-1])
+    python = str(python_without_editable_packages(tmp_path / "python"))
+    pythons = {"PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python}
+    printed = submit(tmp_path, "--py-files", zipped, "ask.py", **pythons)
+    answer = json.loads(printed.splitlines()[-1])
     assert Path(zipped).name in answer["file"]
     assert answer["native"] == "No module named 'flowdrop_fast._native'"
     assert (answer["backend"], answer["dropped"]) == ("pure", [1])
