@@ -1,0 +1,92 @@
+"""Subinterpreters: the reference works in every one, the compiled backend in the first that loads.
+
+Cython allows no more. What matters is that the others get an error that says so, and no crash.
+"""
+
+import subprocess
+import sys
+import sysconfig
+
+import pytest
+
+USE = """
+import os
+os.environ["FLOWDROP_FAST_BACKEND"] = {backend!r}
+import flowdrop_fast
+rows = [{{"role": "tool", "content": [1]}}, {{"role": "user", "content": None}}]
+assert flowdrop_fast.BACKEND == {backend!r}
+assert flowdrop_fast.normalize_conversation(rows) == ([{{"role": "user", "content": ""}}], 1)
+"""
+# The module has had three names, and reports errors in two ways.
+RUN = """
+try:
+    import _interpreters as interpreters
+    kinds = [("legacy",), ("isolated",)]
+    def run(interpreter, code):
+        failure = interpreters.exec(interpreter, code)
+        return failure and failure.formatted
+except ImportError:
+    import _xxsubinterpreters as interpreters
+    kinds = [(), ()]
+    def run(interpreter, code):
+        try:
+            interpreters.run_string(interpreter, code)
+        except interpreters.RunFailedError as failure:
+            return str(failure)
+"""
+NATIVE_REFUSED = ("Interpreter change detected", "does not support loading in subinterpreters")
+
+
+def in_a_process(code):
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", RUN + code],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_reference_works_in_each():
+    use = USE.format(backend="pure")
+    code = f"""
+{use}
+for kind in kinds * 3:
+    interpreter = interpreters.create(*kind)
+    assert run(interpreter, {use!r}) is None
+    interpreters.destroy(interpreter)
+{use}
+print("done")
+"""
+    assert in_a_process(code).endswith("done\n")
+
+
+@pytest.mark.usefixtures("both_backends")
+def test_the_compiled_backend_works_in_the_first_and_says_so_in_others():
+    use = USE.format(backend="native")
+    code = f"""
+{use}
+for kind in kinds:
+    interpreter = interpreters.create(*kind)
+    print(run(interpreter, {use!r}))
+    assert run(interpreter, {USE.format(backend="pure")!r}) is None
+    interpreters.destroy(interpreter)
+assert flowdrop_fast.normalize_conversation(rows) == ([{{"role": "user", "content": ""}}], 1)
+print("done")
+"""
+    said = in_a_process(code)
+    assert said.endswith("done\n")
+    assert sum(said.count(refusal) for refusal in NATIVE_REFUSED) == 2
+    assert "ImportError" in said
+
+
+@pytest.mark.usefixtures("both_backends")
+def test_the_extension_is_declared_as_the_documentation_says():
+    """Free-threaded interpreters keep their GIL off; others have none to switch."""
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        code = "import flowdrop_fast._native; print(sys._is_gil_enabled())"
+        assert in_a_process(f"import sys; {code}") == "False\n"
+    else:
+        assert getattr(sys, "_is_gil_enabled", lambda: True)()

@@ -1,0 +1,86 @@
+"""Coverage: lines of the compiled backend, branches of the Python modules.
+
+Cython's plugin works on 3.12, with a build that traces. Lines that no test can reach are marked
+`# unreachable` in the source, each with its reason beside it; what is marked and reached fails.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from .artefacts import Tools
+from .installing import environment
+from .machine import Interpreter, last_line, run
+from .memory import must_pass
+from .verdicts import Failed, NotProved
+
+# Traced code is a hundred times slower: those that call it thousands of times are left out.
+TRACED_TESTS = [f"tests/test_{name}.py" for name in ("semantics", "vectors", "backends", "results")]
+LINES = """
+[run]
+plugins = Cython.Coverage
+core = ctrace
+source = src
+"""
+BRANCHES = """
+[run]
+branch = true
+source_pkgs = flowdrop_fast
+[report]
+exclude_also =
+    if TYPE_CHECKING:
+"""
+
+
+def report(bin: Path, place: Path) -> str:
+    """Return the closing line of the report; every missing line is a failure."""
+    command = [bin / "coverage", "report", "--rcfile", "coverage.ini", "-m"]
+    done = run([*command, "--fail-under=100", "--precision=2"], cwd=place, may_fail=True)
+    if done.returncode:
+        print(done.stdout)
+        raise Failed(f"not covered: {last_line(done.stdout)}")
+    return last_line(done.stdout)
+
+
+def lines_of_extension(
+    tools: Tools, found: list[Interpreter], tree: Path, place: Path
+) -> str:
+    able = [one for one in found if one.kind == "3.12" and one.headers and not one.debug]
+    if not able:
+        raise NotProved("no CPython 3.12 with headers on this machine")
+    place.mkdir()
+    bin = environment(tools, able[0], place / "environment")
+    copy = shutil.copytree(tree, place / "tree")
+    pip = [bin / "python", "-m", "pip", "install", "-q"]
+    run([*pip, "setuptools>=77", "Cython>=3.1", "coverage", "pytest", "hypothesis", "pydantic"], cwd=place)
+    run(
+        [*pip, "--no-build-isolation", "--no-deps", "-e", "."],
+        cwd=copy,
+        env={"FLOWDROP_FAST_TRACE": "1", "FLOWDROP_FAST_BUILD": "require"},
+    )
+    (copy / "coverage.ini").write_text(LINES)
+    command = [bin / "coverage", "run", "--rcfile", "coverage.ini", "-m", "pytest", "-q"]
+    done = run([*command, *TRACED_TESTS], cwd=copy, timeout=1800, may_fail=True)
+    must_pass((done.returncode, done.stdout))
+    return report(bin, copy)
+
+
+def branches_of_python(
+    tools: Tools, found: list[Interpreter], tree: Path, place: Path
+) -> str:
+    able = [one for one in found if one.headers and not one.debug]
+    if not able:
+        raise NotProved("no CPython with headers on this machine")
+    place.mkdir()
+    bin = environment(tools, able[-1], place / "environment")
+    pip = [bin / "python", "-m", "pip", "install", "-q"]
+    copy = shutil.copytree(tree, place / "tree")
+    run([*pip, "coverage", f"{copy}[test]"], cwd=place, env={"FLOWDROP_FAST_BUILD": "require"})
+    shutil.rmtree(copy / "flowdrop_fast")
+    (copy / "coverage.ini").write_text(BRANCHES)
+    command = [bin / "coverage", "run", "--rcfile", "coverage.ini", "-m", "pytest", "-q"]
+    left_out = [f"--ignore=tests/{name}" for name in ("test_build.py", "test_benchmarks.py")]
+    done = run([*command, *left_out, "tests"], cwd=copy, timeout=1800, may_fail=True)
+    must_pass((done.returncode, done.stdout))
+    return report(bin, copy)
