@@ -2,6 +2,7 @@
 
     tools/verify_dist            the quick form: this interpreter, about a minute and a half
     tools/verify_dist --full     every interpreter found, PyPy, Pyodide, memory, threads, fuzzing
+    tools/verify_dist --full --only pyodide --only memory     these alone, and what they need
 
 What this machine lacks is NOT PROVED, by name, in the closing table. Exit codes: 0 nothing failed;
 1 a claim failed; 3, with --strict, nothing failed but something is not proved.
@@ -12,10 +13,10 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from . import artefacts, covering, installing, machine, memory, webassembly
@@ -34,6 +35,8 @@ ELSEWHERE = {
     "win_amd64": "Windows on AMD64",
     "win_arm64": "Windows on ARM64",
 }
+
+ALONE = ("wheels", "repository", "pypy", "pyodide", "memory", "fuzzing", "threads", "coverage")
 
 
 class Verification:
@@ -180,7 +183,7 @@ class Verification:
     # ---- Other interpreters ----------------------------------------------------------------------
 
     def others(self, found: list[Interpreter]) -> None:
-        kinds = {interpreter.kind for interpreter in found if not interpreter.debug}
+        kinds = {interpreter.kind for interpreter in found}
         lines = (ROOT / "tools" / "dist" / "wheels.txt").read_text().split()
         for line in dict.fromkeys(line.partition("-")[0] for line in lines):
             kind = f"{line[2]}.{line[3:]}"
@@ -252,8 +255,7 @@ class Verification:
     def fuzzing(self, found: list[Interpreter], seconds: int) -> None:
         with self.claim(f"fuzzing: {seconds} s of compiled against reference, no difference") as claim:
             _, tree = self.built()
-            able = [one for one in found if not one.debug and one.headers]
-            for interpreter in able:
+            for interpreter in [one for one in found if one.headers]:
                 try:
                     place = self.place / f"fuzz-{artefacts.stem_of(interpreter)}"
                     claim.note(memory.fuzz(self.tools, interpreter, self.checkout, place, seconds))
@@ -290,13 +292,16 @@ def main() -> int:
     parser.add_argument(
         "--fuzz", type=int, default=60, metavar="SECONDS", help="how long to fuzz, in the full form"
     )
+    parser.add_argument(
+        "--only", action="append", default=[], choices=ALONE, help="of the full form, only this"
+    )
     options = parser.parse_args()
     started = time.monotonic()
     table = Table()
     with tempfile.TemporaryDirectory(prefix="verify_dist-") as place:
         verification = Verification(table, Path(place), tuple(options.python))
         if options.full:
-            full(verification, options.fuzz)
+            full(verification, options.fuzz, options.only or ALONE)
         else:
             quick(verification)
     print(f"\n{table}, {time.monotonic() - started:.0f} s")
@@ -314,25 +319,34 @@ def quick(verification: Verification) -> None:
     verification.repository()
 
 
-def full(verification: Verification, seconds: int) -> None:
+def full(verification: Verification, seconds: int, wanted: Sequence[str]) -> None:
     found = [
         one
         for one in machine.all_interpreters(verification.named)
         if one.implementation == "cpython"
     ]
+    release = [one for one in found if not one.debug]
+    headers = [one for one in found if one.headers]
     verification.source()
     verification.pure_wheel()
-    for interpreter in found:
-        if not interpreter.debug:
+    if "wheels" in wanted:
+        for interpreter in release:
             verification.native_wheel(interpreter)
             verification.pure_suite(interpreter)
-    verification.others(found)
-    verification.metadata()
-    verification.choice()
-    verification.repository()
-    verification.pypy()
-    verification.pyodide()
-    verification.memory([one for one in found if one.headers])
-    verification.fuzzing(found, seconds)
-    verification.threads(found)
-    verification.coverage(found)
+        verification.others(release)
+        verification.metadata()
+        verification.choice()
+    if "repository" in wanted:
+        verification.repository()
+    if "pypy" in wanted:
+        verification.pypy()
+    if "pyodide" in wanted:
+        verification.pyodide()
+    if "memory" in wanted:
+        verification.memory(headers)
+    if "fuzzing" in wanted:
+        verification.fuzzing(release, seconds)
+    if "threads" in wanted:
+        verification.threads(release)
+    if "coverage" in wanted:
+        verification.coverage([one for one in headers if not one.debug])

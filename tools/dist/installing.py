@@ -9,8 +9,12 @@ from .artefacts import Tools
 from .machine import Interpreter, last_line, run
 from .verdicts import Failed
 
-# What the quick form leaves out of the suite: minutes of growth, stress and repetition.
-QUICK = ("--ignore=tests/test_scaling.py", "--ignore=tests/test_typing.py")
+# The quick form's part of the suite: what differs between an installed package and a checkout, and
+# the contract's own examples. The rest runs there against the checkout anyway.
+QUICK = tuple(
+    f"tests/test_{name}.py"
+    for name in ("backend_switch", "vectors", "invariants", "results", "openai", "subinterpreters")
+)
 SHOW = "import flowdrop_fast as f; print(f.BACKEND, f.coerce_content({'a': [1]}))"
 
 
