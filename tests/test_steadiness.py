@@ -77,7 +77,7 @@ def broken():
         result("c2", "duplicate"),
         turn("c1"),
         system("late"),
-        {"role": "assistant", "content": "", "tool_calls": "[{\"id\": 7}]"},
+        {"role": "assistant", "content": "", "tool_calls": '[{"id": 7}]'},
         {"role": "tool", "content": "seven", "tool_call_id": 7},
     )
 
@@ -98,7 +98,7 @@ def hostile():
         {"role": "assistant", "content": {1, 2}, "tool_calls": [Raises(), {Key("id"): "k"}, None]},
         Raises(),
         circular,
-        {"role": "tool", "content": b"", "metadata": "{\"tool_call_id\": \"k\"}"},
+        {"role": "tool", "content": b"", "metadata": '{"tool_call_id": "k"}'},
     ]
 
 

@@ -95,7 +95,7 @@ def main() -> int:
     if backend not in ("native", "pure"):
         print(__doc__)
         return 2
-    sys.path[:] = [place for place in sys.path if not Path(place or ".").resolve() == TREE / "tools"]
+    sys.path[:] = [place for place in sys.path if Path(place or ".").resolve() != TREE / "tools"]
     os.environ["FLOWDROP_FAST_BACKEND"] = backend
     check_installed(backend)
     with tempfile.TemporaryDirectory() as place:

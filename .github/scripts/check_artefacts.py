@@ -1,7 +1,7 @@
 """Are these the files of a release? python .github/scripts/check_artefacts.py DIRECTORY
 
 One sdist, one pure wheel, and one wheel for each line of tools/dist/wheels.txt: none missing, none
-more, all of one version, the platform wheels each with the extension in it and the pure one without.
+more, all of one version, the extension in each platform wheel and in no other.
 """
 
 from __future__ import annotations
