@@ -1,21 +1,17 @@
-"""Runs a verb: reads its input, writes its output, and turns what went wrong into an exit code."""
+"""Runs a verb, and turns what went wrong into a message and an exit code."""
 
 from __future__ import annotations
 
 import argparse
 import io
 import os
-import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
-from .arguments import make_parser
-from .codec import loads
-from .conversations import Treated, treat
-from .errors import BROKEN_PIPE, CLEAN, FAILED, FINDINGS, INTERRUPTED, RunError, UnreadableError
-from .reports import summarize
-from .sources import Piece, display_name, read_bytes, split_pieces
-from .text_view import draw
+from .arguments import parse
+from .errors import BROKEN_PIPE, FAILED, INTERRUPTED, RunError
+from .explain import explain
+from .run import Request, run
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,13 +21,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: the words behind the program's name; those of this process by default.
 
     Returns:
-        The exit code: 0 if all is well, 1 for findings, 2 for wrong usage, input that cannot be
-        read or output that cannot be written, 130 if interrupted, 141 if nobody reads on.
+        The exit code: 0 if all is well, 1 for findings or lines set aside, 2 for wrong usage,
+        input that cannot be read or output that cannot be written, 130 if interrupted, 141 if
+        nobody reads on.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error is from the start
     try:
-        options = make_parser().parse_args(arguments)
+        options = parse(None if arguments is None else list(arguments))
         code = VERBS[options.verb](options)
         sys.stdout.flush()
     except SystemExit as stop:  # argparse: 0 for --help, 2 for wrong usage
@@ -41,88 +38,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except KeyboardInterrupt:
+        print("flowdrop-fast: interrupted", file=sys.stderr)
         return INTERRUPTED
     except RunError as error:
-        tell(f"flowdrop-fast: {error}")
+        print(f"flowdrop-fast: {error}", file=sys.stderr)
         return FAILED
     except OSError as error:
-        tell(f"flowdrop-fast: output cannot be written: {error.strerror or error}")
+        print(f"flowdrop-fast: {error.strerror or error}", file=sys.stderr)
         return FAILED
     return code
 
 
-def tell(line: str) -> None:
-    """Write a line for people to standard error."""
-    print(line, file=sys.stderr)
-
-
-def check(options: argparse.Namespace) -> int:
-    """Report the conversations that have something to report."""
-    found = False
-    for name, _, treated in read_conversations(options.file):
-        if treated is not None and treated.records:
-            found = True
-            print(f"{name}: {summarize(treated.records)}")
-            for record in treated.records:
-                print(f"  {record.kind}: {record.sentence}")
-    return FINDINGS if found else CLEAN
-
-
-def normalize(options: argparse.Namespace) -> int:
-    """Write every conversation normalized, once all of them could be read."""
-    output: list[bytes] = []
-    told: list[str] = []
-    for name, piece, treated in read_conversations(options.file):
-        if treated is None or not treated.changed:
-            output.append(piece.raw())
-            continue
-        try:
-            output.append(piece.rewritten(treated.value))
-        except UnreadableError as error:
-            raise RunError(f"{name}: {error.reason}") from None
-        told.append(f"{name}: {summarize(treated.records)}")
-    sys.stdout.buffer.writelines(output)
-    sys.stdout.buffer.flush()
-    for line in told:
-        tell(line)
-    return CLEAN
-
-
-def explain(options: argparse.Namespace) -> int:
-    """Show every conversation before and after."""
-    width = shutil.get_terminal_size((100, 24)).columns
-    first = True
-    for name, _, treated in read_conversations(options.file):
-        if treated is None:
-            continue
-        if not first:
-            print()
-        first = False
-        for line in draw(name, treated, width):
-            print(line)
-    return CLEAN
-
-
-def read_conversations(path: str) -> Iterator[tuple[str, Piece, Treated | None]]:
-    """Every piece of a file: where it stands, its text, and what normalization made of it.
-
-    Raises:
-        RunError: naming file, line and what was wrong, at the first piece that cannot be read.
-    """
-    name = display_name(path)
-    data = read_bytes(path)
-    line = 1
-    try:
-        for piece in split_pieces(data):
-            line = piece.line
-            treated = treat(loads(piece.text)) if piece.text else None
-            yield f"{name}:{line}", piece, treated
-    except UnreadableError as error:
-        raise RunError(f"{name}:{line + error.line}: {error.reason}") from None
+def check_or_normalize(options: argparse.Namespace) -> int:
+    """Run `check` or `normalize`."""
+    checking = options.verb == "check"
+    return run(
+        Request(
+            checking=checking,
+            paths=options.files,
+            output="-" if checking else options.output,
+            path=options.messages_path,
+            layout=None if options.format == "auto" else options.format,
+            errors=options.errors,
+            failing=options.failing,
+            report=options.report,
+            force=options.force,
+            resume=not checking and options.resume,
+            jobs=options.jobs,
+            quiet=options.quiet,
+            progress=options.progress,
+        )
+    )
 
 
 VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
-    "check": check,
-    "normalize": normalize,
+    "check": check_or_normalize,
+    "normalize": check_or_normalize,
     "explain": explain,
 }

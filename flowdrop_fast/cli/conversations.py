@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from flowdrop_fast import Record, explain_conversation
 
 from .errors import UnreadableError
+
+Path = tuple[str, ...]
+
+# Where `auto` looks in an object, in this order; the second is a batch request's place.
+AUTO_PATHS: tuple[Path, ...] = (("messages",), ("body", "messages"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +24,7 @@ class Treated:
         before: the messages as they were stored.
         after: the messages as they leave.
         records: all that was dropped, made or moved.
-        value: the whole value, with the messages put back in their place.
+        value: the whole value, with the messages that leave in their place.
     """
 
     before: list[Any]
@@ -32,29 +38,105 @@ class Treated:
         return bool(self.records) or self.before != self.after
 
 
-def treat(value: Any) -> Treated:
-    """Normalize the conversation that a JSON value holds: a list, or an object with one.
+def treat(value: Any, path: Path | None = None) -> Treated:
+    """Normalize the conversation that a JSON value holds.
+
+    Args:
+        value: what was read; the messages in it are replaced.
+        path: the keys that lead to the messages; None to look where they usually are.
 
     Raises:
-        UnreadableError: if it holds none.
+        UnreadableError: if there is no list of messages.
 
     >>> treated = treat({"id": 7, "messages": [{"role": "user", "content": "hi"}, None]})
     >>> treated.value
     {'id': 7, 'messages': [{'role': 'user', 'content': 'hi'}]}
     """
+    before, holder, key = find_messages(value, path)
+    explanation = explain_conversation(before)
+    if holder is None:
+        value = explanation.messages
+    else:
+        holder[key] = explanation.messages
+    return Treated(before, explanation.messages, explanation.records, value)
+
+
+def find_messages(value: Any, path: Path | None) -> tuple[list[Any], Any, Any]:
+    """The list of messages in a value, and what holds it, under which key.
+
+    Returns:
+        The list, the dict or list that it stands in, and its key or index there. The holder is
+        None if the value itself is the list.
+
+    Raises:
+        UnreadableError: if there is no list of messages.
+    """
+    if path is not None:
+        return _follow(value, path)
     if isinstance(value, list):
-        explanation = explain_conversation(value)
-        return Treated(value, explanation.messages, explanation.records, explanation.messages)
+        if value and all(map(_is_conversation, value)):
+            raise UnreadableError(
+                "a list of conversations, not of messages: write one a line (jq -c '.[]')"
+            )
+        return value, None, None
     if not isinstance(value, dict):
         raise UnreadableError(f"no conversation: {describe(value)}, not a list or an object")
-    if "messages" not in value:
-        raise UnreadableError("no conversation: an object without the key 'messages'")
-    before = value["messages"]
-    if not isinstance(before, list):
-        raise UnreadableError(f"no conversation: 'messages' is {describe(before)}, not a list")
-    explanation = explain_conversation(before)
-    whole = {**value, "messages": explanation.messages}
-    return Treated(before, explanation.messages, explanation.records, whole)
+    for keys in AUTO_PATHS:
+        try:
+            return _follow(value, keys)
+        except UnreadableError:
+            continue
+    if "messages" in value:
+        found = describe(value["messages"])
+        raise UnreadableError(f"no conversation: 'messages' is {found}, not a list")
+    raise UnreadableError("no conversation: an object without the key 'messages'")
+
+
+def _is_conversation(value: Any) -> bool:
+    return (
+        isinstance(value, dict) and "role" not in value and isinstance(value.get("messages"), list)
+    )
+
+
+def _follow(value: Any, path: Path) -> tuple[list[Any], Any, Any]:
+    holder: Any = None
+    key: Any = None
+    for name in path:
+        holder = value
+        if isinstance(holder, dict):
+            key = name
+        elif isinstance(holder, list) and re.fullmatch("0|[1-9][0-9]{0,17}", name):
+            key = int(name)
+        else:
+            raise UnreadableError(f"no conversation at {_pointer(path)}: it leads nowhere")
+        try:
+            value = holder[key]
+        except LookupError:
+            raise UnreadableError(f"no conversation at {_pointer(path)}: no {name!r}") from None
+    if not isinstance(value, list):
+        found = describe(value)
+        raise UnreadableError(f"no conversation at {_pointer(path)}: {found}, not a list")
+    return value, holder, key
+
+
+def parse_pointer(text: str) -> Path:
+    """A JSON pointer (RFC 6901) as the keys that it names.
+
+    Raises:
+        ValueError: if it is none.
+
+    >>> parse_pointer("/data/a~1b/0")
+    ('data', 'a/b', '0')
+    """
+    if text and not text.startswith("/"):
+        raise ValueError(f"{text!r} is no JSON pointer: it must be empty or start with '/'")
+    if re.search("~(?![01])", text):
+        raise ValueError(f"{text!r} is no JSON pointer: '~' must be spelled '~0'")
+    return tuple(key.replace("~1", "/").replace("~0", "~") for key in text.split("/")[1:])
+
+
+def _pointer(path: Path) -> str:
+    return "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in path) or "the top"
 
 
 def describe(value: Any) -> str:

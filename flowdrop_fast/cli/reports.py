@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from flowdrop_fast import Record
 from flowdrop_fast._results import DROP_KINDS, INTERRUPTED_RESULT
+
+if TYPE_CHECKING:
+    from .work import Totals
 
 
 def summarize(records: Iterable[Record]) -> str:
@@ -27,8 +31,37 @@ def summarize(records: Iterable[Record]) -> str:
     return "; ".join(parts) or "rows made flat, nothing dropped, made or moved"
 
 
+def summary_rows(totals: Totals, set_aside: bool) -> list[tuple[str, str]]:
+    """The rows of the summary: what was counted, and how often.
+
+    Args:
+        totals: the counts.
+        set_aside: whether lines that cannot be read were set aside.
+    """
+    rows = [("conversations", totals.conversations), ("changed", totals.changed)]
+    for verb in ("dropped", "made", "moved"):
+        counts = [(f"  {kind}", n) for kind, n in totals.kinds.items() if verb_of(kind) == verb]
+        if counts:
+            rows.append((verb, sum(n for _, n in counts)))
+            rows += sorted(counts)
+    if totals.unreadable:
+        rows.append(("set aside" if set_aside else "not readable", totals.unreadable))
+    return [(name, f"{count:,}") for name, count in rows]
+
+
 def verb_of(kind: str) -> str:
     """Whether a kind of record tells of something dropped, made or moved."""
     if kind in DROP_KINDS:
         return "dropped"
     return "made" if kind == INTERRUPTED_RESULT else "moved"
+
+
+def printable(text: str) -> str:
+    r"""Text in which nothing can steer a terminal: what is not printable becomes an escape.
+
+    >>> printable("red\x1b[31m")
+    'red\\x1b[31m'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,116 +1,257 @@
-"""Input: whether it is JSON or JSON Lines, and the pieces of it that hold one conversation each."""
+"""Inputs: opened, decompressed, and cut into tasks of whole lines.
+
+A regular file that is not compressed is cut by byte ranges, which whoever does the task reads
+for himself; everything else is read here, in order, and travels with its tasks.
+"""
 
 from __future__ import annotations
 
-import re
+import bz2
+import gzip
+import importlib
+import io
+import lzma
+import os
+import select
+import stat
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import Any
 
-from .codec import dumps, loads
-from .errors import RunError, UnreadableError
+from .errors import RunError
+from .layout import is_document
+from .work import BLOCK_BYTES, Task
 
 STANDARD_INPUT = "-"
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-UTF_16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
+JSON = "json"
+JSON_LINES = "jsonl"
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """The text of one conversation, or the blanks between two.
+# How much of a file one task covers. A task's notes are held in memory, its output is not.
+RANGE_BYTES = 4 << 20
 
-    Attributes:
-        line: the line that it starts on, from 1.
-        head: what stands before the JSON text and stays there.
-        text: the JSON text; empty if there is none.
-        tail: the blanks and the line's end behind it.
-        indent: how it is indented, if it is laid out over several lines.
-    """
-
-    line: int
-    head: bytes
-    text: bytes
-    tail: bytes
-    indent: str | None = None
-
-    def raw(self) -> bytes:
-        """The piece, byte for byte as it came."""
-        return self.head + self.text + self.tail
-
-    def rewritten(self, value: Any) -> bytes:
-        """The piece with another value, laid out as it was."""
-        return self.head + dumps(value, self.indent) + self.tail
+# How long a block waits for more of a slow stream.
+PATIENCE_SECONDS = 0.05
 
 
 def display_name(path: str) -> str:
-    """How a file is called in messages."""
+    """How an input is called in messages."""
     return "<stdin>" if path == STANDARD_INPUT else path
 
 
-def read_bytes(path: str) -> bytes:
-    """All that a file, or standard input, holds.
+def stored_size(paths: Sequence[str]) -> int | None:
+    """How many bytes the inputs take as they are stored; None if that is not known."""
+    total = 0
+    for path in paths:
+        try:
+            status = os.stat(path)
+        except OSError:
+            return None  # to be told when its turn comes
+        if path == STANDARD_INPUT or not stat.S_ISREG(status.st_mode):
+            return None
+        total += status.st_size
+    return total
+
+
+def cut(paths: Sequence[str], layout: str | None) -> Iterator[Task]:
+    """Cut inputs into tasks, each opened when its turn comes.
+
+    Args:
+        paths: where they are; `-` is standard input.
+        layout: `json` or `jsonl`; None to look.
 
     Raises:
-        RunError: if it cannot be read.
+        RunError: if one cannot be read.
     """
-    try:
-        if path == STANDARD_INPUT:
-            return sys.stdin.buffer.read()
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise RunError(f"{display_name(path)}: cannot be read: {reason}") from None
+    index = 0
+    for number, path in enumerate(paths):
+        with closing(Source(path)) as source:
+            for task in source.tasks(index, layout, number > 0, len(paths) > 1):
+                yield task
+                index = task.index + 1
 
 
-def split_pieces(data: bytes) -> Iterator[Piece]:
-    """The conversations of a JSON or JSON Lines text, in order.
+class Source:
+    """One input, open.
 
-    Lines end at a line feed and nowhere else.
+    Attributes:
+        path: where it is.
+        name: what it is called in messages.
+        head: how its text begins.
+        whole: whether the head is all of it.
     """
-    if data.startswith(UTF_16_MARKS):
-        raise UnreadableError("not UTF-8, but UTF-16 by its first two bytes")
-    head = BYTE_ORDER_MARK if data.startswith(BYTE_ORDER_MARK) else b""
-    body = data[len(head) :]
-    if is_one_document(body):
-        yield _piece(1, head, body, _indent(body))
-        return
-    start = 0
-    line = 1
-    while start < len(body):
-        end = body.find(b"\n", start) + 1 or len(body)
-        yield _piece(line, head, body[start:end], None)
-        head = b""
-        start = end
-        line += 1
 
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.name = display_name(path)
+        try:
+            # Standard input may be closed, or be something else in a program that calls us.
+            file: Any = sys.stdin.buffer if path == STANDARD_INPUT else open(path, "rb")  # noqa: SIM115
+            status = os.fstat(file.fileno())
+            magic = file.peek(8)
+        except (OSError, AttributeError) as error:
+            raise self._unreadable(error) from None
+        self._file = file
+        self._size = status.st_size if stat.S_ISREG(status.st_mode) else None
+        self._reader = self._decompressed(magic)
+        self._ended = False
+        self.by_ranges = self._size is not None and self._reader is None and path != STANDARD_INPUT
+        self.head, self.whole = self._read_head()
 
-def is_one_document(body: bytes) -> bool:
-    """Whether a text is one JSON value laid out over several lines, rather than JSON Lines."""
-    lines = body.lstrip().split(b"\n", 2)
-    if len(lines) < 2 or _is_json(lines[0]):
-        return False
-    # A first line that is no JSON may be the first of a document, or a torn one with whole
-    # ones below it, which start at the margin.
-    return _is_json(body) or not (lines[1][:1] in (b"{", b"[") and _is_json(lines[1]))
+    def close(self) -> None:
+        """Read no more."""
+        if self.path != STANDARD_INPUT:
+            self._file.close()
 
+    def tasks(self, index: int, layout: str | None, joins: bool, several: bool) -> Iterator[Task]:
+        """Cut it into tasks.
 
-def _is_json(text: bytes) -> bool:
-    try:
-        loads(text)
-    except UnreadableError:
-        return False
-    return True
+        Args:
+            index: that of the first one.
+            layout: `json` or `jsonl`; None to look.
+            joins: whether another input stands before it.
+            several: whether another input stands before or behind it.
+        """
+        document = layout == JSON or (layout is None and is_document(self.head, self.whole))
+        if self.by_ranges:
+            size = self._size or 0
+            step = size if document else RANGE_BYTES
+            for start in range(0, size, step or 1):
+                end = min(start + step, size)
+                yield Task(
+                    index=index,
+                    name=self.name,
+                    start=start,
+                    end=end,
+                    weight=end - start,
+                    opens=start == 0,
+                    joins=joins,
+                    several=several,
+                    document=document,
+                    file=self.path,
+                )
+                index += 1
+            return
+        passed = start = 0
+        for data in [self._read_rest()] if document else self._read_lines():
+            position = self._file.tell() if self._size is not None else start + len(data)
+            yield Task(
+                index=index,
+                name=self.name,
+                start=start,
+                end=start + len(data),
+                weight=position - passed,
+                opens=start == 0,
+                joins=joins,
+                several=several,
+                document=document,
+                data=data,
+            )
+            index += 1
+            start += len(data)
+            passed = position
 
+    def _read_head(self) -> tuple[bytes, bool]:
+        head: list[bytes] = []
+        size = 0
+        while size < BLOCK_BYTES:
+            data = self._read()
+            if not data:
+                return b"".join(head), True
+            head.append(data)
+            size += len(data)
+            if self._ended or (b"\n" in data and not self._is_file()):
+                break
+        return b"".join(head), self._ended or (size == self._size and self._reader is None)
 
-def _piece(line: int, head: bytes, raw: bytes, indent: str | None) -> Piece:
-    text = raw.strip()
-    start = raw.find(text)
-    line += raw.count(b"\n", 0, start)
-    return Piece(line, head + raw[:start], text, raw[start + len(text) :], indent)
+    def _read_lines(self) -> Iterator[bytes]:
+        """Blocks of whole lines."""
+        held: list[bytes] = []  # the beginning of a line that is not whole yet
+        data = self.head
+        self.head = b""
+        while data:
+            feed = data.rfind(b"\n") + 1
+            if feed:
+                held.append(data[:feed])
+                yield b"".join(held)
+                held = [data[feed:]] if feed < len(data) else []
+            else:
+                held.append(data)
+            data = b"" if self.whole else self._read()
+        if held:
+            yield b"".join(held)
 
+    def _read_rest(self) -> bytes:
+        pieces = [self.head]
+        while not self.whole and pieces[-1]:
+            pieces.append(self._read())
+        return b"".join(pieces)
 
-def _indent(body: bytes) -> str:
-    found = re.search(rb"\n([ \t]+)[^ \t\r\n]", body)
-    return found[1].decode() if found else "  "
+    def _is_file(self) -> bool:
+        return self._size is not None or self._reader is not None
+
+    def _read(self) -> bytes:
+        """A block of text; of a stream, as much as comes without a pause.
+
+        Raises:
+            RunError: if it cannot be read or decompressed.
+        """
+        try:
+            if self._is_file():
+                file = self._file if self._reader is None else self._reader
+                return bytes(file.read(BLOCK_BYTES))
+            pieces: list[bytes] = []
+            size = 0
+            while size < BLOCK_BYTES:
+                data = self._file.read1(BLOCK_BYTES - size)
+                if not data:
+                    self._ended = True
+                    break
+                pieces.append(data)
+                size += len(data)
+                if (
+                    os.name == "posix"
+                    and not select.select([self._file], [], [], PATIENCE_SECONDS)[0]
+                ):
+                    break
+            return b"".join(pieces)
+        except EOFError:
+            raise RunError(f"{self.name}: ends in the middle of its compressed data") from None
+        except (OSError, zlib.error, lzma.LZMAError) as error:
+            raise self._unreadable(error) from None
+        except Exception as error:
+            if type(error).__name__ != "ZstdError":  # one of two modules', neither imported here
+                raise
+            raise self._unreadable(error) from None
+
+    def _unreadable(self, error: Exception) -> RunError:
+        reason = getattr(error, "strerror", None) or error
+        return RunError(f"{self.name}: cannot be read: {reason}")
+
+    def _decompressed(self, magic: bytes) -> Any:
+        if magic.startswith(b"\x1f\x8b"):
+            return gzip.GzipFile(fileobj=self._file)
+        if magic.startswith(b"BZh"):
+            return bz2.BZ2File(self._file)
+        if magic.startswith(b"\xfd7zXZ\0"):
+            return lzma.LZMAFile(self._file)
+        if magic.startswith(b"\x28\xb5\x2f\xfd"):
+            return self._zstd()
+        return None
+
+    def _zstd(self) -> Any:
+        try:
+            standard: Any = importlib.import_module("compression.zstd")  # Python 3.14 and later
+            return io.BufferedReader(standard.ZstdFile(self._file))
+        except ImportError:
+            pass
+        try:
+            zstandard: Any = importlib.import_module("zstandard")
+        except ImportError:
+            raise RunError(
+                f"{self.name}: compressed with zstd, which needs: pip install 'flowdrop-fast[zstd]'"
+            ) from None
+        stream = zstandard.ZstdDecompressor().stream_reader(self._file, read_across_frames=True)
+        return io.BufferedReader(stream)
