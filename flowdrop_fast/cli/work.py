@@ -22,7 +22,8 @@ from .layout import BYTE_ORDER_MARK, UTF_16_MARKS, indent_of
 from .reports import printable, summarize
 from .sinks import unwritable, write_all
 
-BLOCK_BYTES = 1 << 20
+# As much as stays in the cache, and is allocated from memory already at hand.
+BLOCK_BYTES = 256 << 10
 
 # The line in its piece, from 0, and the text to put behind the line's number in the file.
 Note = tuple[int, str]
@@ -219,7 +220,7 @@ def _results(task: Task, settings: Settings) -> Iterator[Result]:
 
 
 def blocks_of(task: Task) -> Iterator[tuple[int, bytes]]:
-    """Whole lines of a task's input, about a mebibyte at a time, and where they start.
+    """Whole lines of a task's input, a block at a time, and where they start.
 
     Raises:
         RunError: if it cannot be read.
