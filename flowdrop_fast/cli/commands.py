@@ -10,21 +10,11 @@ from collections.abc import Callable, Sequence
 
 from .arguments import parse
 from .errors import BROKEN_PIPE, FAILED, INTERRUPTED, RunError
-from .explain import explain
 from .run import Request, run
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
-
-    Args:
-        arguments: the words behind the program's name; those of this process by default.
-
-    Returns:
-        The exit code: 0 if all is well, 1 for findings or lines set aside, 2 for wrong usage,
-        input that cannot be read or output that cannot be written, 130 if interrupted, 141 if
-        nobody reads on.
-    """
+def run_command(arguments: Sequence[str] | None) -> int:
+    """Run the command line, and return the exit code."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error is from the start
     try:
@@ -71,8 +61,15 @@ def check_or_normalize(options: argparse.Namespace) -> int:
     )
 
 
+def show(options: argparse.Namespace) -> int:
+    """Run `explain`."""
+    from .explain import explain  # noqa: PLC0415  (the others start faster without)
+
+    return explain(options)
+
+
 VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
     "check": check_or_normalize,
     "normalize": check_or_normalize,
-    "explain": explain,
+    "explain": show,
 }
