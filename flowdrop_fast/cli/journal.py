@@ -1,8 +1,9 @@
 """What a run that writes a file keeps beside it, so that it can be taken up again.
 
 In the directory `OUT.unfinished`: `plan.json`, what the run was asked to do with which inputs;
-`state.json`, how far the output has been joined, replaced after every task; the output joined so
-far; and the parts of tasks that were finished before one in front of them.
+`state.json`, how far it has come, replaced after every task; and the output so far, into which
+every worker writes its own piece. What stands there behind the size that the state tells is not
+finished, and does not count.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import IO, Any
 
 from .errors import RunError
 from .sinks import UNFINISHED, unwritable
-from .work import Result, Task, Totals
+from .work import Totals
 
 
 @dataclass(slots=True)
@@ -57,7 +58,7 @@ class Journal:
         self.output = output
         self.plan = json.loads(json.dumps(plan))
         self.directory = os.path.realpath(output) + UNFINISHED
-        self.joined = os.path.join(self.directory, "joined")
+        self.written = os.path.join(self.directory, "output")
         self._lock: IO[bytes] | None = None
 
     def exists(self) -> bool:
@@ -107,24 +108,6 @@ class Journal:
             self._replace("state.json", asdict(state))
         except OSError as error:
             raise unwritable(self.directory, error) from None
-
-    def part(self, index: int) -> str:
-        """Where the output of a task is written."""
-        return os.path.join(self.directory, f"{index:08d}")
-
-    def finished_part(self, task: Task) -> Result | None:
-        """The result of a task that an earlier run has finished."""
-        name = f"{task.index:08d}"
-        fields = self._load(f"{name}.json")
-        if fields is None or not os.path.exists(os.path.join(self.directory, name)):
-            return None
-        return Result.from_json(fields)
-
-    def drop_part(self, index: int) -> None:
-        """Delete the output of a task that has been joined."""
-        for path in (self.part(index), self.part(index) + ".json"):
-            with suppress(OSError):
-                os.unlink(path)
 
     def remove(self) -> None:
         """Delete the directory: the plan last, so that half of it is not taken for a run."""

@@ -19,7 +19,8 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from .errors import RunError
-from .work import Result, Settings, Task, blocks_of, note_unreadable, perform, write_part
+from .sinks import Place, write_at
+from .work import Result, Settings, Task, blocks_of, note_unreadable, perform
 
 # How many results may wait for one before them, for each worker.
 AHEAD = 4
@@ -45,7 +46,8 @@ class Pool:
         jobs: how many there may be.
         settings: those of the run.
         tick: called now and then while there is nothing to do but wait.
-        finished: asked for the result of a task that was done before.
+        place: called with every task and its result, in order; tells where in which file the
+            output is to be written, or None if it is to be given with the result.
     """
 
     def __init__(
@@ -53,12 +55,12 @@ class Pool:
         jobs: int,
         settings: Settings,
         tick: Callable[[], None],
-        finished: Callable[[Task], Result | None] | None = None,
+        place: Callable[[Task, Result], Place | None],
     ) -> None:
         self.jobs = jobs
         self.settings = settings
         self.tick = tick
-        self.finished = finished
+        self.place = place
         self._workers: list[_Worker] = []
 
     def close(self) -> None:
@@ -67,74 +69,95 @@ class Pool:
             worker.stop()
 
     def run(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, Result]]:
-        """Run every task, and give each with its result, in order."""
+        """Run every task, and give each with its result, in order, once its output is written."""
         ahead: deque[Task] = deque()  # read from the input while all workers were busy
-        order: deque[Task] = deque()  # handed out, in order, and not given yet
-        done: dict[int, Result] = {}
-        idle: list[_Worker] = []
-        busy: dict[object, tuple[_Worker, Task]] = {}
+        order: deque[_Job] = deque()  # handed out, in order, and not given yet
         more = True
         while more or ahead or order:
-            while (idle or len(self._workers) < self.jobs) and len(order) < AHEAD * self.jobs:
-                task = ahead.popleft() if ahead else next(tasks, None) if more else None
+            while len(order) < AHEAD * self.jobs and (more or ahead):
+                worker = self._idle_worker()
+                if worker is None:
+                    break
+                task = ahead.popleft() if ahead else next(tasks, None)
                 if task is None:
                     more = False
                     break
-                order.append(task)
-                result = None if self.finished is None else self.finished(task)
-                if result is not None:
-                    done[task.index] = result
-                    continue
-                worker = idle.pop() if idle else self._start()
-                worker.send(task)
-                busy[worker.connection] = (worker, task)
+                order.append(worker.start(task))
             reading_on = more and len(ahead) < self.jobs
-            for ready in wait(
-                [worker.connection for worker, _ in busy.values()],
-                0 if reading_on else TICK_SECONDS,
-            ):
-                worker, task = busy.pop(ready)
-                result = worker.receive()
-                if result is None:
-                    result = self._recover(worker, task)
-                else:
-                    idle.append(worker)
-                done[task.index] = result
+            connections = {worker.connection: worker for worker in self._workers}
+            for ready in wait(list(connections), 0 if reading_on else TICK_SECONDS):
                 reading_on = False
+                self._hear(connections[ready])  # type: ignore[index]
             if reading_on:
                 task = next(tasks, None)
-                if task is None:
-                    more = False
-                else:
+                more = task is not None
+                if task is not None:
                     ahead.append(task)
+            self._place_all(order)
             self.tick()
-            while order and order[0].index in done:
-                task = order.popleft()
-                yield task, done.pop(task.index)
+            while order and order[0].done:
+                job = order.popleft()
+                yield job.task, job.result
 
-    def _start(self) -> _Worker:
-        worker = _Worker(self.settings)
-        self._workers.append(worker)
-        return worker
+    def _idle_worker(self) -> _Worker | None:
+        """A worker with nothing to do, started if there may be one more."""
+        for worker in self._workers:
+            if worker.job is None:
+                return worker
+        if len(self._workers) < self.jobs:
+            self._workers.append(_Worker(self.settings))
+            return self._workers[-1]
+        return None
 
-    def _recover(self, worker: _Worker, task: Task) -> Result:
-        """Do a task whose worker died."""
+    def _place_all(self, order: deque[_Job]) -> None:
+        """Have every output written whose place is known by now."""
+        for job in order:
+            if not job.finished:
+                return
+            if not job.placed:
+                job.placed = True
+                job.place = self.place(job.task, job.result)
+                self._write(job)
+
+    def _write(self, job: _Job) -> None:
+        if job.holder is not None:
+            job.holder.write(job)
+            return
+        if job.place is not None:
+            write_at(job.place, job.result.output)
+            job.result.output = []
+        job.done = True
+
+    def _hear(self, worker: _Worker) -> None:
+        """Take what a worker tells, or notice that it died."""
+        if worker.receive():
+            return
         self._workers.remove(worker)
         worker.stop()
-        whole = replace(task, part=None)
-        result = self._attempt(whole)
-        if isinstance(result, str):
-            result = self._halve(_read(whole), result)
-        if task.part is not None:
-            write_part(task.part, [result])
-        return result
+        lost = list(worker.held.values())
+        if worker.job is not None:
+            lost.append(worker.job)
+        for job in lost:
+            job.result = self._recover(replace(job.task, held=False))
+            job.finished = True
+            job.holder = None
+            if job.placed:
+                self._write(job)
+
+    def _recover(self, task: Task) -> Result:
+        """Do a task whose worker died."""
+        outcome = self._attempt(task)
+        return self._halve(_read(task), outcome) if isinstance(outcome, str) else outcome
 
     def _attempt(self, task: Task) -> Result | str:
         """Do a task in a worker of its own; say how the worker died if it did."""
         worker = _Worker(self.settings)
         try:
-            worker.send(task)
-            return worker.receive() or worker.cause_of_death()
+            job = worker.start(task)
+            while not job.finished:
+                if not worker.receive():
+                    return worker.cause_of_death()
+            return job.result
         finally:
             worker.stop()
 
@@ -175,46 +198,96 @@ def _halves(task: Task) -> tuple[Task, Task] | None:
     )
 
 
+class _Job:
+    """A task that was handed out.
+
+    Attributes:
+        task: the task.
+        result: its result, once it is finished.
+        finished: whether the result is there.
+        holder: the worker that holds the output, until it has written it.
+        place: where the output is to be written, if in a file.
+        placed: whether that has been decided.
+        done: whether the output is written, or stands in the result.
+    """
+
+    def __init__(self, task: Task, holder: _Worker | None) -> None:
+        self.task = task
+        self.result = Result()
+        self.finished = False
+        self.holder = holder
+        self.place: Place | None = None
+        self.placed = False
+        self.done = False
+
+
 class _Worker:
-    """A process that does one task after the other."""
+    """A process that does one task after the other, and holds outputs until they have a place.
+
+    Attributes:
+        connection: this end of the pipe to it.
+        job: what it does now.
+        held: the jobs whose output it holds, by index.
+    """
 
     def __init__(self, settings: Settings) -> None:
         context = multiprocessing.get_context("spawn")
         self.connection, other = context.Pipe()
-        self.process = context.Process(target=_serve, args=(other, settings), daemon=True)
+        self.job: _Job | None = None
+        self.held: dict[int, _Job] = {}
+        self._process = context.Process(target=_serve, args=(other, settings), daemon=True)
         # Ctrl-C reaches the whole group: it is for this process to say what is stopped when.
         main = threading.current_thread() is threading.main_thread()
         handler: Any = signal.signal(signal.SIGINT, signal.SIG_IGN) if main else None
         try:
-            self.process.start()
+            self._process.start()
         finally:
             if main:
                 signal.signal(signal.SIGINT, handler)
         other.close()
 
-    def send(self, task: Task) -> None:
+    def start(self, task: Task) -> _Job:
         """Hand it a task. If it is dead, `receive` will tell."""
-        with suppress(OSError):
-            self.connection.send(task)
+        self.job = _Job(task, self if task.held else None)
+        self._send(task)
+        return self.job
 
-    def receive(self) -> Result | None:
-        """Wait for the result; None if the worker died.
+    def write(self, job: _Job) -> None:
+        """Tell it where to write an output that it holds; None to forget it."""
+        self._send((job.task.index, job.place))
+
+    def _send(self, message: object) -> None:
+        with suppress(OSError):
+            self.connection.send(message)
+
+    def receive(self) -> bool:
+        """Take one answer, waiting for it; tell whether the worker lives.
 
         Raises:
-            RunError: if the task could not be done.
+            RunError: if a task could not be done.
         """
         try:
             answer = self.connection.recv()
         except (EOFError, OSError):
-            return None
-        if isinstance(answer, Result):
-            return answer
-        raise answer
+            return False
+        if isinstance(answer, Exception):
+            raise answer
+        if isinstance(answer, int):
+            job = self.held.pop(answer)
+            job.holder = None
+            job.done = True
+        elif self.job is not None:
+            self.job.result = answer
+            self.job.finished = True
+            if self.job.task.held:
+                self.held[self.job.task.index] = self.job
+            self.job = None
+        return True
 
     def cause_of_death(self) -> str:
         """What it died of."""
-        self.process.join()
-        code = self.process.exitcode or 0
+        self._process.join()
+        code = self._process.exitcode or 0
         if code >= 0:
             return f"exit code {code}"
         try:
@@ -225,23 +298,34 @@ class _Worker:
     def stop(self) -> None:
         """End it, whatever it does."""
         self.connection.close()
-        self.process.terminate()
-        self.process.join()
-        self.process.close()
+        self._process.kill()
+        self._process.join()
+        self._process.close()
 
 
 def _serve(connection: Connection, settings: Settings) -> None:
-    """What a worker does: tasks, until nobody sends any more."""
+    """What a worker does until nobody sends any more: tasks, and writing what they gave."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()  # JSON values hold no cycles
+    held: dict[int, list[bytes]] = {}
     while True:
         try:
-            task = connection.recv()
+            message = connection.recv()
         except (EOFError, OSError):
             return
-        answer: Result | Exception
+        answer: object
         try:
-            answer = perform(task, settings)
+            if isinstance(message, Task):
+                answer = result = perform(message, settings)
+                if message.held:
+                    held[message.index] = result.output
+                    result.output = []
+            else:
+                index, place = message
+                output = held.pop(index)
+                if place is not None:
+                    write_at(place, output)
+                answer = index
         except RunError as error:
             answer = error
         except Exception:

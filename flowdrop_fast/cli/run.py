@@ -16,7 +16,7 @@ from .errors import CLEAN, FAILED, FINDINGS, RunError
 from .journal import Journal, State
 from .pool import Pool, run_here
 from .reports import printable
-from .sinks import FileSink, Sink, is_special, open_sink
+from .sinks import FileSink, Place, Sink, is_special, open_sink, write_at
 from .sources import RANGE_BYTES, STANDARD_INPUT, cut, stored_size
 from .work import Note, Result, Settings, Task
 
@@ -88,6 +88,7 @@ class _Run:
         self.state = State()
         self.journal: Journal | None = None
         self.sinks: dict[str, Sink] = {}
+        self.ended = True  # whether the output that has a place ends with a line feed
         self.expected = stored_size(request.paths)
         self.console = Console(request.quiet, request.progress, self.expected)
 
@@ -147,9 +148,10 @@ class _Run:
         resuming = left and request.resume
         if resuming:
             self.state = self.journal.resume()
-            if self.state.finished and not os.path.exists(self.journal.joined):
+            self.ended = self.state.ended
+            if self.state.finished and not os.path.exists(self.journal.written):
                 return  # it was stopped after its output had been moved to its place
-        sink = FileSink(request.output, request.force, self.journal.joined)
+        sink = FileSink(request.output, request.force, self.journal.written)
         if not resuming:
             self.journal.start()
         self._open_file("output", sink)
@@ -233,40 +235,56 @@ class _Run:
 
     def _results(self) -> Generator[tuple[Task, Result], None, None]:
         tasks = self._tasks()
-        if self.expected is None or self._is_small():
+        if self.expected is None or self.expected <= SMALL_BYTES:
             size = 0  # an unknown one shows only as it is read
-            for task in tasks:
-                yield next(run_here(iter([task]), self.settings))
+            for task, result in run_here(tasks, self.settings):
+                place = self._place(task, result)
+                if place is not None:
+                    write_at(place, result.output)
+                    result.output = []
+                yield task, result
                 size += task.end - task.start
                 if size > SMALL_BYTES:
                     break
             else:
                 return
-        finished = None if self.journal is None else self.journal.finished_part
-        pool = Pool(self.request.jobs, self.settings, self.console.tick, finished)
+        pool = Pool(self.request.jobs, self.settings, self.console.tick, self._place)
         with closing(pool):
             yield from pool.run(tasks)
 
-    def _is_small(self) -> bool:
-        return self.expected is not None and self.expected <= SMALL_BYTES
-
     def _tasks(self) -> Iterator[Task]:
+        held = self.journal is not None and (self.expected or 0) > SMALL_BYTES
         for task in cut(self.request.paths, self.request.layout):
             if task.index < self.state.next:
                 self.console.advance(task.weight, 0)
                 continue
-            listing = not self.request.quiet and (
-                "listing" in self.sinks
-                if self.request.checking
-                else self.state.listed <= MOST_LISTED
-            )
-            part = None
-            if self.journal is not None and task.file is not None and not self._is_small():
-                part = self.journal.part(task.index)
-            yield replace(task, listing=listing, part=part)
+            yield replace(task, listing=self._is_listing(), held=held and task.file is not None)
+
+    def _is_listing(self) -> bool:
+        """Whether changed conversations are still to be named."""
+        if self.request.checking:
+            return "listing" in self.sinks
+        return not self.request.quiet and self.state.listed <= MOST_LISTED
+
+    def _place(self, task: Task, result: Result) -> Place | None:
+        """Where the next output goes, if it is a file."""
+        sink = self.sinks.get("output")
+        if not isinstance(sink, FileSink) or (self.request.failing and result.unread):
+            return None
+        self._end_line(task, result, sink)
+        place = sink.reserve(result.size)
+        result.end = sink.size
+        return place
+
+    def _end_line(self, task: Task, result: Result, sink: Sink) -> None:
+        """End the last line of an input that has no line feed there, when another follows."""
+        if result.size:
+            if task.opens and not self.ended:
+                sink.write(b"\n")
+            self.ended = result.ended
 
     def _take(self, task: Task, result: Result) -> None:
-        """Put the result of the next task where it belongs."""
+        """Put the result of the next task where it belongs, all but an output that has a place."""
         state = self.state
         if task.opens:
             state.line = 0
@@ -274,8 +292,10 @@ class _Run:
         if self.request.failing and result.unread:
             line, reason = result.unread[0]
             raise _LineError(f"{task.name}:{first + line}: {reason}")
-        if not self.request.checking:
-            self._write_output(task, result)
+        if result.output:
+            self._end_line(task, result, self.sinks["output"])
+        for piece in result.output:
+            self.sinks["output"].write(piece)
         self._write_objects("report", task, result.report, first)
         self._write_objects("errors", task, result.errors, first)
         if self.request.errors is None:
@@ -286,26 +306,20 @@ class _Run:
         state.totals.add(result.totals)
         state.next = task.index + 1
         if self.journal is not None:
-            state.sizes = {
-                name: sink.size for name, sink in self.sinks.items() if isinstance(sink, FileSink)
-            }
-            self.journal.save(state)
-            self.journal.drop_part(task.index)
+            self._save(result)
 
-    def _write_output(self, task: Task, result: Result) -> None:
-        sink = self.sinks["output"]
-        size, last = len(result.output), result.output[-1:]
-        if task.part is not None:
-            size, last = _size_and_end(task.part)
-        if not size:
-            return
-        if task.opens and not self.state.ended:
-            sink.write(b"\n")
-        if task.part is not None and isinstance(sink, FileSink):
-            sink.append(task.part)
-        else:
-            sink.write(result.output)
-        self.state.ended = last == b"\n"
+    def _save(self, result: Result) -> None:
+        """Keep how far the run has come, so that it can be taken up from here."""
+        sizes = self.state.sizes
+        for name, sink in self.sinks.items():
+            if isinstance(sink, FileSink) and name != "output":
+                sizes[name] = sink.size
+        if result.size:
+            # More may have a place by now, but need not be written yet.
+            sizes["output"] = result.end
+            self.state.ended = result.ended
+        if self.journal is not None:
+            self.journal.save(self.state)
 
     def _write_objects(self, name: str, task: Task, notes: list[Note], first: int) -> None:
         """Write notes as JSON Lines, each with the input's name and the line's number in it."""
@@ -335,13 +349,3 @@ class _Run:
 
 class _LineError(RunError):
     """A line that cannot be read stops the run."""
-
-
-def _size_and_end(path: str) -> tuple[int, bytes]:
-    """How long a file is, and its last byte."""
-    with open(path, "rb", buffering=0) as file:
-        size = file.seek(0, os.SEEK_END)
-        if not size:
-            return 0, b""
-        file.seek(-1, os.SEEK_END)
-        return size, file.read(1)

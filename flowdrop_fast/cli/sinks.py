@@ -17,7 +17,9 @@ UNFINISHED = ".unfinished"
 # How much is held back from a stream while a line may still stop the run.
 HELD_BACK_BYTES = 16 << 20
 
-_COPY_BYTES = 1 << 20
+
+# A file, and a byte in it.
+Place = tuple[str, int]
 
 
 class Sink(Protocol):
@@ -78,6 +80,22 @@ def write_all(file: IO[bytes], data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[file.write(view) :]
+
+
+def write_at(place: Place, pieces: list[bytes]) -> None:
+    """Write into a file, from a certain byte on.
+
+    Raises:
+        RunError: if it cannot be written.
+    """
+    path, offset = place
+    try:
+        with open(path, "r+b", buffering=0) as file:
+            file.seek(offset)
+            for piece in pieces:
+                write_all(file, piece)
+    except OSError as error:
+        raise unwritable(path, error) from None
 
 
 class StreamSink:
@@ -163,22 +181,13 @@ class FileSink:
             raise unwritable(self._name, error) from None
         self.size += len(data)
 
-    def append(self, path: str) -> None:
-        """Copy a file to the end, inside the kernel where that can be done."""
+    def reserve(self, size: int) -> Place:
+        """The place at the end, for others to write so many bytes there."""
         assert self._file is not None  # noqa: S101
-        try:
-            with open(path, "rb", buffering=0) as part:
-                left = os.fstat(part.fileno()).st_size
-                self.size += left
-                copy: Any = getattr(os, "copy_file_range", None)
-                while left and copy is not None:
-                    try:
-                        left -= copy(part.fileno(), self._file.fileno(), left)
-                    except OSError:  # not between these file systems
-                        break
-                shutil.copyfileobj(part, self._file, _COPY_BYTES)
-        except OSError as error:
-            raise unwritable(self._name, error) from None
+        place = (self.temporary, self.size)
+        self.size += size
+        self._file.seek(self.size)
+        return place
 
     def sync(self) -> None:
         """Make sure that what was written is on the disk."""

@@ -7,10 +7,8 @@ Runs in this process or in a worker; everything here can be pickled. How the pie
 from __future__ import annotations
 
 import base64
-import json
-import os
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import IO, Any
 
 from flowdrop_fast import Record, explain_conversation
@@ -20,7 +18,6 @@ from .conversations import Path, find_messages
 from .errors import RunError, UnreadableError
 from .layout import BYTE_ORDER_MARK, UTF_16_MARKS, indent_of
 from .reports import printable, summarize
-from .sinks import unwritable, write_all
 
 # As much as stays in the cache, and is allocated from memory already at hand.
 BLOCK_BYTES = 256 << 10
@@ -65,7 +62,7 @@ class Task:
         listing: whether changed conversations are to be listed.
         file: where to read the lines that start between `start` and `end`; None if `data` is it.
         data: the text itself, whole lines.
-        part: where to write the output; None to return it.
+        held: whether the worker keeps the output until it is told where to write it.
     """
 
     index: int
@@ -80,7 +77,7 @@ class Task:
     listing: bool = False
     file: str | None = None
     data: bytes = b""
-    part: str | None = None
+    held: bool = False
 
 
 @dataclass(slots=True)
@@ -115,7 +112,10 @@ class Result:
     Attributes:
         lines: how many lines it had.
         totals: what was counted in it.
-        output: the normalized text, unless it went to the task's part.
+        output: the normalized text, in pieces.
+        size: how many bytes that is.
+        ended: whether it ends with a line feed.
+        end: where it ends in the file that it goes to, once that is known.
         listing: what to tell of changed conversations.
         report: every record, as the rest of a JSON object.
         errors: every line that cannot be read, as the rest of a JSON object.
@@ -124,7 +124,10 @@ class Result:
 
     lines: int = 0
     totals: Totals = field(default_factory=Totals)
-    output: bytes = b""
+    output: list[bytes] = field(default_factory=list)
+    size: int = 0
+    ended: bool = False
+    end: int = 0
     listing: list[Note] = field(default_factory=list)
     report: list[Note] = field(default_factory=list)
     errors: list[Note] = field(default_factory=list)
@@ -141,64 +144,26 @@ class Result:
             mine += [(line + self.lines, text) for line, text in theirs]
         self.lines += other.lines
         self.totals.add(other.totals)
-        self.output += other.output
+        for piece in other.output:
+            self.write(piece)
 
-    def to_json(self) -> dict[str, Any]:
-        """All but the output, as JSON has it."""
-        fields = asdict(self)
-        del fields["output"]
-        return fields
-
-    @classmethod
-    def from_json(cls, fields: dict[str, Any]) -> Result:
-        """Read what `to_json` gave."""
-        return cls(
-            lines=fields["lines"],
-            totals=Totals(**fields["totals"]),
-            listing=[(line, text) for line, text in fields["listing"]],
-            report=[(line, text) for line, text in fields["report"]],
-            errors=[(line, text) for line, text in fields["errors"]],
-            unread=[(line, text) for line, text in fields["unread"]],
-        )
+    def write(self, piece: bytes) -> None:
+        """Append to the output."""
+        if piece:
+            self.output.append(piece)
+            self.size += len(piece)
+            self.ended = piece.endswith(b"\n")
 
 
 def perform(task: Task, settings: Settings) -> Result:
     """Do a task.
 
     Raises:
-        RunError: if the input cannot be read or the part cannot be written.
-    """
-    if task.part is None:
-        result = Result()
-        pieces = []
-        for piece in _results(task, settings):
-            pieces.append(piece.output)
-            piece.output = b""
-            result.add(piece)
-        result.output = b"".join(pieces)
-        return result
-    return write_part(task.part, _results(task, settings))
-
-
-def write_part(part: str, results: Iterable[Result]) -> Result:
-    """Write the output of one task where it is asked for, and beside it what there is to tell.
-
-    The part is finished once both files stand there under their own names.
+        RunError: if the input cannot be read.
     """
     total = Result()
-    try:
-        unique = f"{part}.{os.getpid()}"  # a worker of a killed run may still be at it
-        with open(f"{unique}.new", "wb", buffering=0) as file:
-            for result in results:
-                write_all(file, result.output)
-                result.output = b""
-                total.add(result)
-        with open(f"{unique}.json.new", "w", encoding="utf-8") as told:
-            json.dump(total.to_json(), told)
-        os.replace(f"{unique}.new", part)
-        os.replace(f"{unique}.json.new", f"{part}.json")
-    except OSError as error:
-        raise unwritable(part, error) from None
+    for result in _results(task, settings):
+        total.add(result)
     return total
 
 
@@ -213,7 +178,7 @@ def _results(task: Task, settings: Settings) -> Iterator[Result]:
         treat = treat_document if task.document else treat_lines
         result = treat(block[len(mark) :], task, settings, offset + len(mark))
         if mark and settings.rewriting and not task.joins and not (task.document and task.several):
-            result.output = mark + result.output
+            result.output.insert(0, mark)
         yield result
         if settings.failing and result.unread:
             return
@@ -332,7 +297,7 @@ def treat_lines(data: bytes, task: Task, settings: Settings, offset: int) -> Res
         if records or task.listing:
             _tell(result, task, settings, number, records, place)
     if settings.rewriting:
-        result.output = b"\n".join(output)
+        result.write(b"\n".join(output))
     return result
 
 
@@ -359,11 +324,11 @@ def treat_document(data: bytes, task: Task, settings: Settings, offset: int) -> 
             else:
                 holder[key] = after
         if settings.rewriting and task.several:
-            result.output = dumps(value) + b"\n"
+            result.write(dumps(value) + b"\n")
         elif settings.rewriting and changed:
-            result.output = _between_blanks(data, dumps(value, indent_of(data)))
+            result.write(_between_blanks(data, dumps(value, indent_of(data))))
         elif settings.rewriting:
-            result.output = data
+            result.write(data)
     except UnreadableError as error:
         note_unreadable(result, error.line or first, error.reason, data, offset)
         return result
