@@ -68,7 +68,8 @@ class Journal:
     def start(self) -> State:
         """Begin anew."""
         try:
-            os.makedirs(self.directory, exist_ok=True)
+            if not self.exists():
+                os.mkdir(self.directory)
             self._hold()
             for name in os.listdir(self.directory):
                 if name != "lock":

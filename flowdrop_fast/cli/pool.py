@@ -62,11 +62,14 @@ class Pool:
         self.tick = tick
         self.place = place
         self._workers: list[_Worker] = []
+        self._spare: _Worker | None = None  # for what has killed others
 
     def close(self) -> None:
         """End every worker."""
         for worker in self._workers:
             worker.stop()
+        if self._spare is not None:
+            self._spare.stop()
 
     def run(self, tasks: Iterator[Task]) -> Iterator[tuple[Task, Result]]:
         """Run every task, and give each with its result, in order, once its output is written."""
@@ -150,16 +153,17 @@ class Pool:
         return self._halve(_read(task), outcome) if isinstance(outcome, str) else outcome
 
     def _attempt(self, task: Task) -> Result | str:
-        """Do a task in a worker of its own; say how the worker died if it did."""
-        worker = _Worker(self.settings)
-        try:
-            job = worker.start(task)
-            while not job.finished:
-                if not worker.receive():
-                    return worker.cause_of_death()
-            return job.result
-        finally:
-            worker.stop()
+        """Do a task in a worker that does nothing else; say how the worker died if it did."""
+        worker = self._spare or _Worker(self.settings)
+        self._spare = worker
+        job = worker.start(task)
+        while not job.finished:
+            if not worker.receive():
+                self._spare = None
+                cause = worker.cause_of_death()
+                worker.stop()
+                return cause
+        return job.result
 
     def _halve(self, task: Task, cause: str) -> Result:
         """Do a task that kills its workers, line by line where it must be."""

@@ -285,7 +285,7 @@ def treat_lines(data: bytes, task: Task, settings: Settings, offset: int) -> Res
             note_unreadable(result, number, error.reason, raw, place.of(number))
             if settings.failing:
                 break
-            if number == result.lines - 1 and output:
+            if number == len(lines) - 1 and output:
                 output.append(b"")  # the line before keeps its line feed
             continue
         totals.conversations += 1

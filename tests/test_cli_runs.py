@@ -1,0 +1,579 @@
+"""Long runs: many inputs, workers, files that appear whole or not at all, runs that resume."""
+
+import gzip
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import zlib
+
+import pytest
+
+from flowdrop_fast import normalize_conversation
+
+USER = {"role": "user", "content": "hi"}
+CALL = {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "name": "search"}]}
+RESULT = {"role": "tool", "content": "found", "tool_call_id": "c1"}
+
+
+def start(*arguments, **options):
+    return subprocess.Popen(
+        [sys.executable, "-m", "flowdrop_fast", *map(str, arguments)],
+        stdin=options.pop("stdin", subprocess.DEVNULL),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **options,
+    )
+
+
+def run(*arguments, stdin=None, **options):
+    process = start(*arguments, stdin=subprocess.PIPE, **options)
+    out, err = process.communicate(stdin or b"", timeout=120)
+    assert b"Traceback" not in err, err.decode()
+    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+def make_lines(count, seed=1, torn=0.0):
+    """JSON Lines of irregular conversations, some of them torn."""
+    chance = random.Random(seed)
+    lines = []
+    for number in range(count):
+        messages = [
+            USER,
+            CALL,
+            RESULT,
+            {"role": "assistant", "content": "x" * chance.randrange(900)},
+        ]
+        if chance.random() < 0.5:
+            messages.insert(chance.randrange(5), chance.choice([None, RESULT, CALL, USER]))
+        value = {"id": number, "messages": messages, "é": 1.5} if number % 3 else messages
+        line = json.dumps(value, ensure_ascii=number % 2 == 0).encode()
+        if chance.random() < torn:
+            line = line[: chance.randrange(1, len(line))]
+        lines.append(line)
+    return lines
+
+
+def expected_line(line):
+    value = json.loads(line)
+    messages = value if isinstance(value, list) else value["messages"]
+    normalized = normalize_conversation(messages).messages
+    if normalized == messages:
+        return line
+    value = normalized if isinstance(value, list) else {**value, "messages": normalized}
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+@pytest.fixture(scope="module")
+def big(tmp_path_factory):
+    """A file that is worth several workers, and what becomes of it."""
+    file = tmp_path_factory.mktemp("big") / "runs.jsonl"
+    lines = make_lines(24_000)
+    file.write_bytes(b"\n".join(lines) + b"\n")
+    assert file.stat().st_size > 12 << 20
+    return file, b"\n".join(map(expected_line, lines)) + b"\n"
+
+
+class TestInputs:
+    def test_several_files_leave_as_one(self, tmp_path):
+        (tmp_path / "a.jsonl").write_bytes(b"[null]\n[]")
+        (tmp_path / "b.json").write_bytes(b'\xef\xbb\xbf{\n "messages": [\n  null\n ]\n}\n')
+        (tmp_path / "c.jsonl").write_bytes(b"")
+        (tmp_path / "d.jsonl").write_bytes(b"\xef\xbb\xbf[ ]\n")
+        done = run("normalize", "a.jsonl", "b.json", "c.jsonl", "d.jsonl", cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (0, b'[]\n[]\n{"messages":[]}\n[ ]\n')
+        assert done.stderr.splitlines()[:2] == [
+            b"a.jsonl:1: 1 dropped (1 not_a_message)",
+            b"b.json:1: 1 dropped (1 not_a_message)",
+        ]
+
+    @pytest.mark.parametrize("kind", ["gzip", "two gzip members", "bz2", "xz", "zstd"])
+    @pytest.mark.parametrize("by", ["name", "standard input"])
+    def test_compressed_input(self, tmp_path, kind, by):
+        text = b"\n".join(make_lines(40))
+        expected = b"\n".join(map(expected_line, text.split(b"\n")))
+        if kind == "zstd":
+            zstandard = pytest.importorskip("zstandard")
+            data = zstandard.compress(text[:500]) + zstandard.compress(text[500:])
+        elif kind == "two gzip members":
+            data = gzip.compress(text[:500]) + gzip.compress(text[500:])
+        elif kind == "gzip":
+            data = gzip.compress(text)
+        else:
+            data = pytest.importorskip({"bz2": "bz2", "xz": "lzma"}[kind]).compress(text)
+        file = tmp_path / "runs"
+        file.write_bytes(data)
+        done = run("normalize", file) if by == "name" else run("normalize", stdin=data)
+        assert (done.returncode, done.stdout) == (0, expected)
+
+    @pytest.mark.parametrize("cut", [5, 30, 300])
+    def test_compressed_data_that_ends_too_soon(self, tmp_path, cut):
+        file = tmp_path / "runs.jsonl.gz"
+        file.write_bytes(gzip.compress(b"\n".join(make_lines(40)))[:-cut])
+        done = run("normalize", file, "-o", tmp_path / "out")
+        assert done.returncode == 2
+        assert b"runs.jsonl.gz: ends in the middle of its compressed data" in done.stderr
+        assert os.listdir(tmp_path) == ["runs.jsonl.gz"]
+
+    def test_corrupt_compressed_data(self, tmp_path):
+        data = bytearray(gzip.compress(b"\n".join(make_lines(400))))
+        data[len(data) // 2] ^= 0xFF
+        with pytest.raises((zlib.error, OSError, EOFError)):
+            gzip.decompress(bytes(data))
+        done = run("check", "-q", stdin=bytes(data))
+        assert done.returncode == 2
+        assert b"flowdrop-fast: <stdin>: cannot be read:" in done.stderr
+
+    def test_messages_path(self):
+        value = {"a/b": [{"deep": [USER, None]}], "messages": [None]}
+        text = json.dumps(value).encode()
+        done = run("normalize", "--messages-path", "/a~1b/0/deep", stdin=text)
+        assert json.loads(done.stdout) == {**value, "a/b": [{"deep": [USER]}]}
+        missing = run("normalize", "--messages-path", "/a~1b/1/deep", stdin=text)
+        assert missing.returncode == 2
+        assert b"<stdin>:1: no conversation at /a~1b/1/deep: no '1'" in missing.stderr
+
+    def test_an_empty_pointer_is_the_whole_value(self):
+        done = run("normalize", "--messages-path", "", stdin=b"[null]\n[[]]")
+        assert (done.returncode, done.stdout) == (0, b"[]\n[]")
+
+    def test_a_batch_request_is_found_by_itself(self):
+        text = b'{"custom_id":"r1","body":{"model":"m","messages":[null]}}'
+        done = run("normalize", stdin=text)
+        assert done.stdout == text.replace(b"null", b"")
+
+    def test_a_list_of_conversations_is_not_taken_for_one(self):
+        done = run("normalize", stdin=b'[{"messages":[]},{"messages":[]}]')
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert b"a list of conversations, not of messages" in done.stderr
+
+    def test_format_can_be_told(self):
+        text = b'[\n{"role": "user", "content": ""}\n]'
+        assert run("normalize", "-q", stdin=text).returncode == 0
+        told = run("check", "-q", "--format", "jsonl", stdin=text)
+        assert told.returncode == 2
+        assert b"<stdin>:1: not JSON" in told.stderr
+
+    def test_a_slow_stream_is_answered_line_by_line(self, tmp_path):
+        errors = tmp_path / "errors"
+        process = start("normalize", "-q", "--errors", errors, stdin=subprocess.PIPE)
+        try:
+            for _ in range(3):
+                process.stdin.write(b"[null]\n")
+                process.stdin.flush()
+                assert process.stdout.readline() == b"[]\n"
+            assert process.communicate(timeout=60) == (b"", b"")
+            assert process.returncode == 0
+        finally:
+            process.kill()
+
+
+class TestWorkers:
+    @pytest.mark.parametrize("jobs", [1, 2, 3])
+    def test_a_file_by_ranges(self, big, tmp_path, jobs):
+        file, expected = big
+        out = tmp_path / "out.jsonl"
+        done = run("normalize", file, "-j", jobs, "-o", out)
+        assert (done.returncode, done.stdout) == (0, b"")
+        assert out.read_bytes() == expected
+        assert os.listdir(tmp_path) == ["out.jsonl"]
+        named = done.stderr.splitlines()
+        assert len([line for line in named if line.startswith(b"%s:" % bytes(file))]) == 1000
+        assert b"(further ones are not named; --report FILE has them all)" in named
+
+    def test_a_file_to_standard_output(self, big):
+        file, expected = big
+        done = run("normalize", "-q", file, "-j", 2)
+        assert (done.returncode, done.stdout, done.stderr) == (0, expected, b"")
+
+    def test_a_stream(self, big):
+        file, expected = big
+        done = run("normalize", "-q", "-j", 2, stdin=file.read_bytes())
+        assert (done.returncode, done.stdout, done.stderr) == (0, expected, b"")
+
+    def test_a_stream_and_files_to_a_file(self, big, tmp_path):
+        file, expected = big
+        packed = tmp_path / "packed.gz"
+        packed.write_bytes(gzip.compress(file.read_bytes()[:-1], 1))
+        out = tmp_path / "out"
+        done = run("normalize", "-q", "-j", 2, packed, file, "-", "-o", out, stdin=b"[ ]")
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+        assert out.read_bytes() == expected * 2 + b"[ ]"
+
+    def test_normalizing_again_changes_nothing(self, big, tmp_path):
+        _, expected = big
+        (tmp_path / "once").write_bytes(expected)
+        done = run("normalize", tmp_path / "once", "-o", tmp_path / "twice", "-j", 2)
+        assert (tmp_path / "twice").read_bytes() == expected
+        assert done.stderr.decode().split() == ["conversations", "24,000", "changed", "0"]
+        assert run("check", tmp_path / "once", "-j", 2).returncode == 0
+
+    def test_lines_longer_than_many_ranges(self, tmp_path):
+        long = json.dumps([{"role": "user", "content": "x" * (13 << 20)}, None]).encode()
+        lines = [b"[null]", long, b"[null]", long]
+        file = tmp_path / "long.jsonl"
+        file.write_bytes(b"\n".join(lines))
+        done = run("normalize", file, "-o", tmp_path / "out", "-j", 2)
+        assert done.returncode == 0
+        assert (tmp_path / "out").read_bytes() == b"\n".join(map(expected_line, lines))
+
+    def test_check_names_every_finding_by_its_line(self, big):
+        file, _ = big
+        lines = file.read_bytes().splitlines()
+        bad = [number for number, line in enumerate(lines, 1) if expected_line(line) != line]
+        done = run("check", file, "-j", 2)
+        assert done.returncode == 1
+        found = [
+            int(line.removeprefix(b"%s:" % bytes(file)).split(b":")[0])
+            for line in done.stdout.splitlines()
+            if not line.startswith(b" ")
+        ]
+        assert found == bad
+
+
+class TestReport:
+    def test_one_object_for_each_record(self, big, tmp_path):
+        file, _ = big
+        report = tmp_path / "report.jsonl"
+        done = run("check", "-q", file, "-j", 2, "--report", report)
+        assert (done.returncode, done.stdout, done.stderr) == (1, b"", b"")
+        records = [json.loads(line) for line in report.read_bytes().splitlines()]
+        data = file.read_bytes()
+        lines = data.splitlines()
+        assert list(records[0]) == ["file", "line", "offset", "kind", "index", "id", "sentence"]
+        assert {record["file"] for record in records} == {str(file)}
+        for record in records[:: len(records) // 500]:
+            line = lines[record["line"] - 1]
+            assert data[record["offset"] :].startswith(line + b"\n")
+            assert expected_line(line) != line
+        numbers = [record["line"] for record in records]
+        assert numbers == sorted(numbers)
+
+    def test_the_summary_counts_what_the_report_holds(self, big, tmp_path):
+        file, _ = big
+        report = tmp_path / "report.jsonl"
+        done = run("normalize", file, "-o", tmp_path / "out", "-j", 2, "--report", report)
+        rows = dict(
+            line.split() for line in done.stderr.decode().splitlines() if len(line.split()) == 2
+        )
+        kinds = {}
+        for line in report.read_bytes().splitlines():
+            kind = json.loads(line)["kind"]
+            kinds[kind] = kinds.get(kind, 0) + 1
+        assert rows.pop("conversations") == "24,000"
+        assert {kind: f"{count:,}" for kind, count in kinds.items()}.items() <= rows.items()
+
+    def test_on_standard_output(self):
+        done = run("check", "--report", "-", stdin=b'[null]\n{"messages":[null]}')
+        assert done.returncode == 1
+        assert [json.loads(line)["line"] for line in done.stdout.splitlines()] == [1, 2]
+
+
+class TestErrors:
+    @pytest.mark.parametrize("jobs", [1, 2])
+    def test_nothing_is_lost(self, tmp_path, jobs):
+        lines = make_lines(24_000, seed=2, torn=0.05)
+        lines[7] = b"\xff\xfe"
+        lines[20_000] = b"[1e999999, 1" + b"0" * 5000 + b"]"
+        lines[-1] = b'{"torn'
+        data = b"\r\n".join(lines)
+        (tmp_path / "in").write_bytes(data)
+        done = run(
+            *("normalize", "in", "-o", "out", "--errors", "errors", "-q", "-j", jobs), cwd=tmp_path
+        )
+        assert (done.returncode, done.stderr) == (1, b"")
+        errors = [json.loads(line) for line in (tmp_path / "errors").read_bytes().splitlines()]
+        kept = (tmp_path / "out").read_bytes()
+        assert len(errors) + kept.count(b"\n") == len(lines)
+        assert kept.endswith(b"]\r\n") or kept.endswith(b"}\r\n")
+        for error in errors:
+            line = lines[error["line"] - 1] + (b"\r" if error["line"] < len(lines) else b"")
+            assert data[error["offset"] :].startswith(line)
+            if error["line"] == 8:
+                assert error["reason"] == "not UTF-8: byte 0xff at byte 1"
+                assert error["raw_base64"] == "//4N"
+            else:
+                assert error["raw"].encode() == line
+        bad = {error["line"] for error in errors}
+        good = [line for number, line in enumerate(lines, 1) if number not in bad]
+        assert kept == b"".join(expected_line(line) + b"\r\n" for line in good)
+
+    def test_without_a_place_for_them_the_first_stops_the_run(self, big, tmp_path):
+        file, _ = big
+        text = file.read_bytes()
+        (tmp_path / "in").write_bytes(text + b"{torn\n" + text + b"[torn\n")
+        done = run("normalize", "-q", "in", "-o", "out", "-j", 2, cwd=tmp_path)
+        assert done.returncode == 2
+        assert done.stderr == (
+            b"flowdrop-fast: in:24001: not JSON: Expecting property name enclosed in double "
+            b"quotes at column 2\n"
+        )
+        assert os.listdir(tmp_path) == ["in"]
+
+    def test_check_goes_on_and_tells_them_all(self):
+        done = run("check", "-q", stdin=b"[]\n[torn\n[null]\n{torn\n")
+        assert done.returncode == 2
+        assert [line.split(b":")[2] for line in done.stderr.splitlines()] == [b"2", b"4"]
+        stopped = run("check", "-q", "--on-error", "fail", stdin=b"[]\n[torn\n[null]\n{torn\n")
+        assert (stopped.returncode, stopped.stderr.count(b"\n")) == (2, 1)
+
+    def test_check_sets_them_aside(self, tmp_path):
+        errors = tmp_path / "errors"
+        done = run("check", "-q", "--errors", errors, stdin=b"[]\n[torn\n")
+        assert (done.returncode, done.stderr) == (1, b"")
+        assert json.loads(errors.read_bytes()) == {
+            "file": "<stdin>",
+            "line": 2,
+            "offset": 3,
+            "reason": "not JSON: Expecting value at column 2",
+            "raw": "[torn",
+        }
+
+    def test_output_is_held_back_until_all_could_be_read(self):
+        done = run("normalize", "-q", stdin=b"[null]\n" * 50_000 + b"[torn")
+        assert (done.returncode, done.stdout) == (2, b"")
+
+
+class TestOutput:
+    def test_nothing_is_overwritten_without_force(self, tmp_path):
+        for name in ("out", "report", "errors"):
+            (tmp_path / name).write_text("precious")
+            options = {"out": "-o", "report": "--report", "errors": "--errors"}
+            done = run("normalize", options[name], name, stdin=b"[null]", cwd=tmp_path)
+            assert (done.returncode, done.stdout) == (2, b"")
+            assert b"%s: exists already; --force overwrites it" % name.encode() in done.stderr
+            assert (tmp_path / name).read_text() == "precious"
+        done = run("normalize", "-o", "out", "--force", stdin=b"[null]", cwd=tmp_path)
+        assert done.returncode == 0
+        assert (tmp_path / "out").read_bytes() == b"[]"
+        assert sorted(os.listdir(tmp_path)) == ["errors", "out", "report"]
+
+    def test_an_input_can_be_its_own_output(self, big, tmp_path):
+        file, expected = big
+        own = tmp_path / "own"
+        own.write_bytes(file.read_bytes())
+        own.chmod(0o640)
+        refused = run("normalize", own, "-o", own)
+        assert refused.returncode == 2
+        assert own.read_bytes() == file.read_bytes()
+        link = tmp_path / "link"
+        link.symlink_to(own)
+        done = run("normalize", own, "-o", link, "--force", "-j", 2)
+        assert done.returncode == 0
+        assert own.read_bytes() == expected
+        assert link.is_symlink()
+        assert own.stat().st_mode & 0o777 == 0o640
+
+    def test_an_empty_input_gives_an_empty_output(self, tmp_path):
+        done = run("normalize", "-o", "out", cwd=tmp_path)
+        assert done.returncode == 0
+        assert (tmp_path / "out").read_bytes() == b""
+
+    @pytest.mark.parametrize(
+        ("place", "reason"),
+        [
+            (".", "is a directory"),
+            ("no/such/place", "No such file or directory"),
+            ("/proc/out", "No such file or directory"),
+            ("/dev/full", "No space left on device"),
+        ],
+    )
+    def test_where_nothing_can_be_written(self, tmp_path, place, reason):
+        done = run("normalize", "-q", "-o", place, stdin=b"[null]", cwd=tmp_path)
+        assert done.returncode == 2
+        assert reason in done.stderr.decode()
+        assert os.listdir(tmp_path) == []
+
+    def test_a_device_is_written_to(self):
+        assert run("normalize", "-o", "/dev/null", stdin=b"[null]").returncode == 0
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ("normalize", "--on-error", "collect"),
+            ("normalize", "--errors", "x", "--on-error", "fail"),
+            ("normalize", "--resume"),
+            ("normalize", "-o", "x", "--report", "x"),
+            ("normalize", "--report", "-"),
+            ("normalize", "-", "-"),
+            ("normalize", "-j", "0"),
+            ("check", "--messages-path", "messages"),
+            ("explain", "--line", "0"),
+        ],
+    )
+    def test_contradictions_are_refused(self, arguments, tmp_path):
+        done = run(*arguments, cwd=tmp_path)
+        assert done.returncode == 2
+        assert done.stderr.startswith(b"usage: flowdrop-fast")
+        assert os.listdir(tmp_path) == []
+
+
+def workers_of(process):
+    """The processes that a process has started."""
+    children = []
+    for task in os.listdir(f"/proc/{process.pid}/task"):
+        with open(f"/proc/{process.pid}/task/{task}/children") as file:
+            children += map(int, file.read().split())
+    return [pid for pid in children if b"spawn_main" in command_of(pid)]
+
+
+def command_of(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+needs_proc = pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="looks into /proc")
+
+
+@needs_proc
+class TestDeath:
+    def test_killed_at_random_moments_and_resumed(self, big, tmp_path):
+        file, expected = big
+        lines = ["normalize", file, file, file, "-o", "out", "--report", "report", "-q", "-j", "2"]
+        chance = random.Random(3)
+        whole = run(*lines[:4], "--report", "whole", "-q", "-o", "other", cwd=tmp_path)
+        assert whole.returncode == 0
+        kills = 0
+        for _ in range(40):
+            process = start(*lines, "--resume", cwd=tmp_path)
+            time.sleep(chance.uniform(0.15, 0.6))
+            process.kill()
+            process.communicate()
+            kills += process.returncode == -signal.SIGKILL
+            if process.returncode != -signal.SIGKILL:
+                break
+            assert not (tmp_path / "out").exists() or not (tmp_path / "out.unfinished").exists()
+        else:
+            assert run(*lines, "--resume", cwd=tmp_path).returncode == 0
+        assert kills >= 3
+        assert (tmp_path / "out").read_bytes() == expected * 3
+        assert (tmp_path / "report").read_bytes() == (tmp_path / "whole").read_bytes()
+        assert sorted(os.listdir(tmp_path)) == ["other", "out", "report", "whole"]
+
+    def test_interrupted_and_resumed(self, big, tmp_path):
+        file, expected = big
+        arguments = ["normalize", *[file] * 8, "-o", "out", "-j", "2", "-q"]
+        process = start(*arguments, cwd=tmp_path, start_new_session=True)
+        wait_for(tmp_path / "out.unfinished" / "state.json", process)
+        os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C does, workers and all
+        _, err = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert b"Traceback" not in err
+        assert err.endswith(b"--resume takes it up\nflowdrop-fast: interrupted\n")
+        assert os.listdir(tmp_path) == ["out.unfinished"]
+        again = run(*arguments, cwd=tmp_path)
+        assert again.returncode == 2
+        assert b"an unfinished run was found" in again.stderr
+        other = run(*arguments, "--messages-path", "/x", "--resume", cwd=tmp_path)
+        assert other.returncode == 2
+        assert b"cannot be resumed, the inputs or options are others now" in other.stderr
+        done = run(*arguments, "--resume", cwd=tmp_path)
+        assert done.returncode == 0
+        assert (tmp_path / "out").read_bytes() == expected * 8
+        assert os.listdir(tmp_path) == ["out"]
+
+    def test_force_begins_anew(self, big, tmp_path):
+        file, expected = big
+        arguments = ["normalize", file, file, "-o", "out", "-j", "2", "-q"]
+        process = start(*arguments, cwd=tmp_path)
+        wait_for(tmp_path / "out.unfinished" / "state.json", process)
+        process.kill()
+        process.communicate()
+        done = run(*arguments, "--force", cwd=tmp_path)
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert (tmp_path / "out").read_bytes() == expected * 2
+
+    def test_two_runs_do_not_write_one_output(self, big, tmp_path):
+        file, _ = big
+        arguments = ["normalize", *[file] * 4, "-o", "out", "-j", "1", "-q"]
+        process = start(*arguments, cwd=tmp_path)
+        try:
+            wait_for(tmp_path / "out.unfinished" / "state.json", process)
+            other = run(*arguments, "--force", cwd=tmp_path)
+            assert other.returncode == 2
+            assert b"out: another run is writing it" in other.stderr
+            assert process.wait(60) == 0
+        finally:
+            process.kill()
+            process.communicate()
+
+    def test_killed_workers_cost_nothing(self, big, tmp_path):
+        file, expected = big
+        process = start("normalize", *[file] * 6, "-o", "out", "-j", "2", "-q", cwd=tmp_path)
+        killed = 0
+        try:
+            while process.poll() is None and killed < 6:
+                for pid in workers_of(process)[:1]:
+                    time.sleep(0.1)
+                    try:
+                        os.kill(pid, signal.SIGKILL)
+                        killed += 1
+                    except ProcessLookupError:
+                        pass
+        finally:
+            out, err = process.communicate(timeout=120)
+        assert (process.returncode, out, err) == (0, b"", b"")
+        assert killed > 0
+        assert (tmp_path / "out").read_bytes() == expected * 6
+
+    @pytest.mark.parametrize("to", ["a file", "standard output"])
+    def test_a_line_that_kills_is_set_aside(self, big, tmp_path, to):
+        # A worker that meets the word dies of a signal, as of a crash deep inside a parser.
+        (tmp_path / "sitecustomize.py").write_text(
+            textwrap.dedent("""
+                import os
+                from flowdrop_fast.cli import work
+                load = work.load
+                def deadly(raw):
+                    if b"POISON" in raw:
+                        os.kill(os.getpid(), 11)
+                    return load(raw)
+                work.load = deadly
+            """)
+        )
+        file, expected = big
+        poison = b'[{"role": "user", "content": "POISON"}]'
+        text = file.read_bytes() + b"[null]\n" + poison + b"\n" + file.read_bytes() + poison
+        (tmp_path / "in").write_bytes(text)
+        env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+        out = ["-o", "out"] if to == "a file" else []
+        arguments = ["normalize", "in", *out, "-j", "2", "-q"]
+        done = run(*arguments, "--errors", "errors", cwd=tmp_path, env=env)
+        assert (done.returncode, done.stderr) == (1, b"")
+        written = (tmp_path / "out").read_bytes() if out else done.stdout
+        assert written == expected + b"[]\n" + expected
+        errors = [json.loads(line) for line in (tmp_path / "errors").read_bytes().splitlines()]
+        assert [error["line"] for error in errors] == [24_002, 48_003]
+        for error in errors:
+            assert error["reason"] == "reading it kills the process (SIGSEGV)"
+            assert error["raw"] == poison.decode()
+            assert text[error["offset"] :].startswith(poison)
+        failed = run(*arguments, "--force", cwd=tmp_path, env=env)
+        assert failed.returncode == 2
+        assert b"in:24002: reading it kills the process (SIGSEGV)" in failed.stderr
+
+    def test_a_broken_pipe_in_the_middle(self, big):
+        file, _ = big
+        process = start("normalize", "-q", "-j", "2", file, file)
+        process.stdout.read(100)
+        process.stdout.close()
+        assert process.wait(60) == 141
+        assert process.stderr.read() == b""
+        process.stderr.close()
+
+
+def wait_for(path, process):
+    """Wait until a file is there."""
+    for _ in range(600):
+        if path.exists():
+            return
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.02)
+    raise AssertionError(f"{path} did not appear")
