@@ -1,7 +1,9 @@
 """Long runs: many inputs, workers, files that appear whole or not at all, runs that resume."""
 
+import bz2
 import gzip
 import json
+import lzma
 import os
 import random
 import signal
@@ -12,6 +14,7 @@ import time
 import zlib
 
 import pytest
+import zstandard
 
 from flowdrop_fast import normalize_conversation
 
@@ -97,14 +100,13 @@ class TestInputs:
         text = b"\n".join(make_lines(40))
         expected = b"\n".join(map(expected_line, text.split(b"\n")))
         if kind == "zstd":
-            zstandard = pytest.importorskip("zstandard")
             data = zstandard.compress(text[:500]) + zstandard.compress(text[500:])
         elif kind == "two gzip members":
             data = gzip.compress(text[:500]) + gzip.compress(text[500:])
         elif kind == "gzip":
             data = gzip.compress(text)
         else:
-            data = pytest.importorskip({"bz2": "bz2", "xz": "lzma"}[kind]).compress(text)
+            data = {"bz2": bz2, "xz": lzma}[kind].compress(text)
         file = tmp_path / "runs"
         file.write_bytes(data)
         done = run("normalize", file) if by == "name" else run("normalize", stdin=data)
@@ -119,7 +121,7 @@ class TestInputs:
         assert b"runs.jsonl.gz: ends in the middle of its compressed data" in done.stderr
         assert os.listdir(tmp_path) == ["runs.jsonl.gz"]
 
-    def test_corrupt_compressed_data(self, tmp_path):
+    def test_corrupt_compressed_data(self):
         data = bytearray(gzip.compress(b"\n".join(make_lines(400))))
         data[len(data) // 2] ^= 0xFF
         with pytest.raises((zlib.error, OSError, EOFError)):

@@ -1,0 +1,160 @@
+"""Reading and writing JSON: with orjson and without it the same values, and none that is lost."""
+
+import json
+import math
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flowdrop_fast.cli import codec, layout
+from flowdrop_fast.cli.conversations import find_messages, parse_pointer, treat
+from flowdrop_fast.cli.errors import UnreadableError
+
+numbers = st.one_of(
+    st.integers(),
+    st.integers(-(2**70), 2**70),
+    st.sampled_from([2**63 - 1, 2**63, 2**64 - 1, 2**64, -(2**63), -(2**63) - 1, 10**25]),
+    st.floats(),
+)
+texts = st.one_of(
+    st.text(), st.sampled_from(["\ud800", "\u2028", "9" * 25, ": 99999999999999999999"])
+)
+values = st.recursive(
+    st.one_of(st.none(), st.booleans(), numbers, texts),
+    lambda inner: st.one_of(st.lists(inner), st.dictionaries(texts, inner)),
+    max_leaves=12,
+)
+
+
+def same(one, other):
+    """Equal, types and all; NaN equals NaN."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, float):
+        return one == other or (math.isnan(one) and math.isnan(other))
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, dict):
+        return list(one) == list(other) and all(same(one[key], other[key]) for key in one)
+    return one == other
+
+
+@given(values, st.booleans())
+def test_what_is_read_is_written_and_read_again(value, ascii_only):
+    text = json.dumps(value, ensure_ascii=ascii_only).encode(errors="surrogatepass")
+    try:
+        text.decode()
+    except UnicodeDecodeError:  # a lone surrogate that is not escaped
+        with pytest.raises(UnreadableError, match="not UTF-8"):
+            codec.load(text)
+        return
+    read, write = codec.load(text)
+    assert same(read, value)
+    assert same(json.loads(write(read)), value)
+    assert b"\n" not in write(read)
+
+
+@given(st.binary(max_size=40))
+def test_whatever_is_no_json_says_so(text):
+    try:
+        expected = json.loads(text.decode())
+    except (ValueError, RecursionError):
+        with pytest.raises(UnreadableError):
+            codec.load(text)
+    else:
+        assert same(codec.load(text)[0], expected)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"18446744073709551616", b"-9223372036854775809", b"[1,-99999999999999999999]", b"1" * 40],
+)
+def test_long_integers_stay_integers(text):
+    assert codec.CODEC == "orjson"
+    assert codec.has_long_integer(text)
+    assert json.loads(text) == codec.load(text)[0]
+
+
+@pytest.mark.parametrize("text", [b"18446744073709551", b'"12345678901234567890123"', b"{}", b""])
+def test_other_digits_cost_nothing(text):
+    assert not codec.has_long_integer(text)
+
+
+@given(st.text('0129.e-a "', max_size=70).map(str.encode), st.integers(1, 25))
+def test_both_searches_agree(text, count):
+    expected = codec._search_digits_in_a_row(text, count)
+    assert codec._has_digits_in_a_row(text, count) == expected
+    assert expected == bool(re.search(rb"[0-9]{%d}" % count, text))
+
+
+@pytest.mark.parametrize("depth", [200, 260, 700])
+def test_deep_values_survive(depth):
+    text = b"[" * depth + b"]" * depth
+    read, write = codec.load(text)
+    assert write(read) == text
+
+
+def test_values_that_are_too_deep_say_so():
+    with pytest.raises(UnreadableError, match="nested too deeply"):
+        codec.load(b"[" * 200_000 + b"]" * 200_000)
+
+
+class TestLayout:
+    @pytest.mark.parametrize(
+        ("text", "document"),
+        [
+            (b"", False),
+            (b"[]", False),
+            (b"[]\n", False),
+            (b"\n\n[]\n\n[]", False),
+            (b"[\n]", True),
+            (b"\xef\xbb\xbf\n[\n]\n", True),
+            (b'{\n"messages": []}\n', True),
+            (b'{"messages": [\n{"role": "user"}\n]}', True),
+            (b'[{"role": "user"}\n,{"role": "user"}\n]', True),
+            (b'[{"torn": "\n[]\n[]\n', False),
+            (b'[{"torn":\n[]\n[]\n', False),
+            (b"garbage\n[]\n", False),
+            (b"garbage\ngarbage\n", False),
+            (b'[\n  {"role" "user"}\n]', True),
+        ],
+    )
+    def test_what_is_a_document(self, text, document):
+        assert layout.is_document(text, True) == document
+
+    @given(
+        st.lists(st.dictionaries(st.text(max_size=3), st.text(max_size=9)), min_size=1),
+        st.sampled_from([0, 1, 2, "\t"]),
+        st.data(),
+    )
+    def test_a_beginning_is_enough(self, value, indent, data):
+        text = json.dumps(value, indent=indent).encode()
+        size = data.draw(st.integers(text.find(b"\n") + 2, len(text)))
+        assert layout.is_document(text[:size], False)
+
+
+class TestFinding:
+    @pytest.mark.parametrize("text", ["messages", "/a~2", "/~", "a/b"])
+    def test_what_is_no_pointer(self, text):
+        with pytest.raises(ValueError, match="is no JSON pointer"):
+            parse_pointer(text)
+
+    @given(st.lists(st.text(max_size=4), max_size=4))
+    def test_pointers_name_every_key(self, keys):
+        pointer = "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in keys)
+        assert parse_pointer(pointer) == tuple(keys)
+        value = messages = [{"role": "user", "content": "hi"}]
+        for key in reversed(keys):
+            value = {key: value, "other" + key: 1}
+        assert find_messages(value, parse_pointer(pointer))[0] is messages
+
+    @pytest.mark.parametrize("index", ["-1", "01", "1", "x", "9" * 30])
+    def test_indexes_that_lead_nowhere(self, index):
+        with pytest.raises(UnreadableError, match="no conversation at /a/"):
+            treat({"a": [[]]}, ("a", index))
+
+    def test_other_values_at_the_usual_places(self):
+        value = {"messages": "none", "body": {"messages": [None]}}
+        assert treat(value).value == {"messages": "none", "body": {"messages": []}}
