@@ -265,3 +265,27 @@ class TestProcess:
     def test_in_process(self, capfdbinary):
         assert main(["check", str(EXAMPLES / "runs.jsonl")]) == 1
         assert b"duplicate_result" in capfdbinary.readouterr().out
+
+    @pytest.mark.parametrize(
+        ("command", "reason"),
+        [
+            ("normalize <&-", "<stdin>: cannot be read: it is closed"),
+            ("normalize crashed_run.json >&-", "standard output: cannot be written: it is closed"),
+            ("check runs.jsonl >&-", "standard output: cannot be written: it is closed"),
+            ("explain runs.jsonl >&-", None),
+            ("check crashed_run.json >&- 2>&-", None),
+        ],
+    )
+    def test_closed_streams(self, command, reason):
+        done = subprocess.run(
+            f"'{sys.executable}' -m flowdrop_fast {command}",
+            shell=True,
+            cwd=EXAMPLES,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
+        assert b"Traceback" not in done.stderr
+        assert done.returncode == (0 if command.startswith("explain") else 2)
+        if reason is not None:
+            assert done.stderr.decode() == f"flowdrop-fast: {reason}\n"

@@ -89,8 +89,10 @@ def loads(text: bytes) -> Any:
         byte = text[error.start]
         raise UnreadableError(f"not UTF-8: byte 0x{byte:02x} at byte {column}", line) from None
     except json.JSONDecodeError as error:
-        reason = f"not JSON: {error.msg} at column {error.colno}"
-        raise UnreadableError(reason, error.lineno - 1) from None
+        what = error.msg.removesuffix(" at")
+        raise UnreadableError(
+            f"not JSON: {what} at column {error.colno}", error.lineno - 1
+        ) from None
     except RecursionError:
         raise UnreadableError("nested too deeply") from None
     except MemoryError:

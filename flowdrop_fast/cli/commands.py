@@ -20,7 +20,8 @@ def run_command(arguments: Sequence[str] | None) -> int:
     try:
         options = parse(None if arguments is None else list(arguments))
         code = VERBS[options.verb](options)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except SystemExit as stop:  # argparse: 0 for --help, 2 for wrong usage
         return stop.code if isinstance(stop.code, int) else FAILED
     except BrokenPipeError:

@@ -46,11 +46,13 @@ def open_sink(path: str, force: bool, patient: bool) -> Sink:
     Raises:
         RunError: if it cannot be written.
     """
-    if path == STANDARD_OUTPUT:
+    if path in (STANDARD_OUTPUT, "/dev/stdout"):
+        buffer: Any = getattr(sys.stdout, "buffer", None)
+        if buffer is None:
+            raise RunError("standard output: cannot be written: it is closed")
         # Unbuffered, so that what fails to be written fails here and not at exit.
         sys.stdout.flush()
-        raw: Any = getattr(sys.stdout.buffer, "raw", sys.stdout.buffer)
-        return StreamSink(raw, "standard output", patient)
+        return StreamSink(getattr(buffer, "raw", buffer), "standard output", patient)
     if is_special(path):
         try:
             return StreamSink(open(path, "wb", buffering=0), path, patient)
@@ -63,6 +65,8 @@ def open_sink(path: str, force: bool, patient: bool) -> Sink:
 
 def is_special(path: str) -> bool:
     """Whether something stands there that is no regular file: a pipe, a terminal, a device."""
+    if path.startswith("/dev/"):  # /dev/stderr may be a file, and is not to be replaced by one
+        return True
     try:
         mode = os.stat(path).st_mode
     except OSError:

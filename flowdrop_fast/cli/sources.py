@@ -87,11 +87,14 @@ class Source:
         self.path = path
         self.name = display_name(path)
         try:
-            # Standard input may be closed, or be something else in a program that calls us.
-            file: Any = sys.stdin.buffer if path == STANDARD_INPUT else open(path, "rb")  # noqa: SIM115
+            file: Any = getattr(sys.stdin, "buffer", None)
+            if path != STANDARD_INPUT:
+                file = open(path, "rb")  # noqa: SIM115
+            elif file is None:
+                raise RunError(f"{self.name}: cannot be read: it is closed")
             status = os.fstat(file.fileno())
             magic = file.peek(8)
-        except (OSError, AttributeError) as error:
+        except OSError as error:
             raise self._unreadable(error) from None
         self._file = file
         self._size = status.st_size if stat.S_ISREG(status.st_mode) else None
