@@ -17,6 +17,9 @@ import pytest
 import zstandard
 
 from flowdrop_fast import normalize_conversation
+from flowdrop_fast.cli import main
+from flowdrop_fast.cli.journal import Journal
+from flowdrop_fast.cli.sinks import FileSink
 
 USER = {"role": "user", "content": "hi"}
 CALL = {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "name": "search"}]}
@@ -478,6 +481,36 @@ class TestDeath:
         assert done.returncode == 0
         assert (tmp_path / "out").read_bytes() == expected * 8
         assert os.listdir(tmp_path) == ["out"]
+
+    @pytest.mark.parametrize("moved", [[], ["report"], ["report", "out"]])
+    def test_stopped_while_its_files_are_moved(self, tmp_path, moved, monkeypatch):
+        """A finished run leaves three steps: the report's move, the output's, the clean-up."""
+        (tmp_path / "in").write_bytes(b"[null]\n")
+        monkeypatch.chdir(tmp_path)
+        steps = []
+
+        def stop_behind(commit):
+            def stopping(sink):
+                if len(steps) == len(moved):
+                    raise KeyboardInterrupt
+                steps.append(sink)
+                commit(sink)
+
+            return stopping
+
+        arguments = ["normalize", "-q", "in", "-o", "out", "--report", "report"]
+        with monkeypatch.context() as patch:
+            patch.setattr(FileSink, "commit", stop_behind(FileSink.commit))
+            if len(moved) == 2:
+                patch.setattr(Journal, "remove", stop_behind(Journal.remove))
+            assert main(arguments) == 130
+        assert sorted(os.listdir()) == sorted(
+            ["in", "out.unfinished", *moved, *([] if moved else ["report.unfinished"])]
+        )
+        assert main([*arguments, "--resume"]) == 0
+        assert (tmp_path / "out").read_bytes() == b"[]\n"
+        assert json.loads((tmp_path / "report").read_bytes())["kind"] == "not_a_message"
+        assert sorted(os.listdir()) == ["in", "out", "report"]
 
     def test_force_begins_anew(self, big, tmp_path):
         file, expected = big

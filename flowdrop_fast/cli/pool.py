@@ -141,7 +141,12 @@ class Pool:
         if worker.job is not None:
             lost.append(worker.job)
         for job in lost:
-            job.result = self._recover(replace(job.task, held=False))
+            again = self._recover(replace(job.task, held=False))
+            if job.placed:
+                if again.size != job.result.size:  # what follows has its place already
+                    raise RunError(f"{job.task.name}: did not give the same output twice")
+                again.end = job.result.end
+            job.result = again
             job.finished = True
             job.holder = None
             if job.placed:

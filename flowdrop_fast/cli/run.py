@@ -16,7 +16,7 @@ from .errors import CLEAN, FAILED, FINDINGS, RunError
 from .journal import Journal, State
 from .pool import Pool, run_here
 from .reports import printable
-from .sinks import FileSink, Place, Sink, is_special, open_sink, write_at
+from .sinks import UNFINISHED, FileSink, Place, Sink, is_special, open_sink, write_at
 from .sources import RANGE_BYTES, STANDARD_INPUT, cut, stored_size
 from .work import Note, Result, Settings, Task
 
@@ -131,8 +131,12 @@ class _Run:
                 continue
             if path == "-" or is_special(path):
                 self.sinks[name] = open_sink(path, request.force, False)
-            else:
+            elif not (self.state.finished and self._is_moved(path)):
                 self._open_file(name, FileSink(path, request.force))
+
+    def _is_moved(self, path: str) -> bool:
+        """Whether a finished run has moved a file to its place before it was stopped."""
+        return os.path.exists(path) and not os.path.exists(os.path.realpath(path) + UNFINISHED)
 
     def _open_journal(self) -> None:
         request = self.request
@@ -149,8 +153,9 @@ class _Run:
         if resuming:
             self.state = self.journal.resume()
             self.ended = self.state.ended
-            if self.state.finished and not os.path.exists(self.journal.written):
-                return  # it was stopped after its output had been moved to its place
+            moved = os.path.exists(request.output) and not os.path.exists(self.journal.written)
+            if self.state.finished and moved:
+                return
         sink = FileSink(request.output, request.force, self.journal.written)
         if not resuming:
             self.journal.start()
@@ -158,8 +163,6 @@ class _Run:
 
     def _open_file(self, name: str, sink: FileSink) -> None:
         size = self.state.sizes.get(name, 0)
-        if self.state.finished and not os.path.exists(sink.temporary):
-            return  # moved already
         if size and (not os.path.exists(sink.temporary) or os.path.getsize(sink.temporary) < size):
             raise RunError(
                 f"{self.request.output}: cannot be resumed, {sink.temporary} is gone or too short; "
@@ -253,12 +256,12 @@ class _Run:
             yield from pool.run(tasks)
 
     def _tasks(self) -> Iterator[Task]:
-        held = self.journal is not None and (self.expected or 0) > SMALL_BYTES
         for task in cut(self.request.paths, self.request.layout):
             if task.index < self.state.next:
                 self.console.advance(task.weight, 0)
                 continue
-            yield replace(task, listing=self._is_listing(), held=held and task.file is not None)
+            held = self.journal is not None and task.file is not None
+            yield replace(task, listing=self._is_listing(), held=held)
 
     def _is_listing(self) -> bool:
         """Whether changed conversations are still to be named."""
