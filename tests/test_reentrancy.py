@@ -414,6 +414,32 @@ def test_finalizers_change_the_conversation(backend, verb, deed, collector):
 
 
 @pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("size", [10, 50_000])  # so large a list gives its memory back at once
+def test_finalizers_empty_a_list_while_it_is_copied(backend, verb, size, collector):
+    """Until Python 3.12 a list that is sliced may be emptied by the collector halfway."""
+    function = getattr(backend, verb)
+    for threshold in range(1, 12):
+        calls = [{"id": "c1"}] * size
+        messages = [turn(*calls), *[user()] * size]
+        for emptied in (messages, messages[0]["tool_calls"]):
+            kept = list(emptied)
+
+            def act(emptied=emptied):
+                emptied.clear()
+                collector.disable()
+
+            collector.disable()
+            Finalized(act)
+            collector.set_threshold(threshold)
+            collector.enable()
+            left = function(messages).messages
+            collector.collect()
+            assert not emptied
+            assert {row["role"] for row in left} <= {"assistant", "tool", "user"}
+            emptied.extend(kept)
+
+
+@pytest.mark.parametrize("verb", VERBS)
 def test_rows_die_while_they_are_read(backend, verb):
     """The list was the only owner of its rows, and lets go of them while they are read."""
 
