@@ -62,6 +62,13 @@ cdef extern from "Python.h":
     """
     /* Until 3.12 the collector can run inside PyDict_Copy and leave half a dict. */
     #define COPIES_ARE_WHOLE (PY_VERSION_HEX >= 0x030C0000)
+    /* Until then it can also run inside a slice, before what it copies is owned. Without the GIL,
+       another thread can change a list while it is sliced. */
+    #ifdef Py_GIL_DISABLED
+    #define SLICES_ARE_WHOLE 0
+    #else
+    #define SLICES_ARE_WHOLE COPIES_ARE_WHOLE
+    #endif
     #define TEXT_LENGTH(o) PyUnicode_GET_LENGTH(o)
     #define TEXT_KIND(o) ((int)PyUnicode_KIND(o))
     #define TEXT_DATA(o) PyUnicode_DATA(o)
@@ -69,6 +76,7 @@ cdef extern from "Python.h":
     #define new_tuple(kind, n) PyType_GenericAlloc((PyTypeObject*)(kind), n)
     """
     bint COPIES_ARE_WHOLE
+    bint SLICES_ARE_WHOLE
     Py_ssize_t TEXT_LENGTH(PyObject*)
     int TEXT_KIND(PyObject*)
     const void* TEXT_DATA(PyObject*)
@@ -592,7 +600,7 @@ cdef class Pairing:
 
 cdef tuple run_pass(messages, bint flat, bint share, list changes):
     """Rules 1 to 4; `share` hands on the rows that are flat already instead of copies."""
-    cdef list entries = (<list>messages)[:] if type(messages) is list else snapshot(messages)
+    cdef list entries = _copy_of(messages) if type(messages) is list else snapshot(messages)
     cdef Py_ssize_t index, place, position, i, count, leading = 0, unanswered = 0
     cdef list drops = [], late_system = [], strays = [], kept
     cdef dict went_to = {}  # entry -> its place in the rows, while changes are noted
@@ -843,7 +851,11 @@ cdef object _read_metadata(Pairing pairing):
 cdef list _read_calls(Fields* read):
     """The calls that were read, as a list of our own."""
     calls = <object>read.values[TOOL_CALLS]
-    return (<list>calls)[:] if type(calls) is list else read_calls(calls)
+    return _copy_of(calls) if type(calls) is list else read_calls(calls)
+
+
+cdef inline list _copy_of(list values):
+    return values[:] if SLICES_ARE_WHOLE else list(values)
 
 
 cdef inline str _call_id(Fields* read, call):
