@@ -29,6 +29,8 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Any
 
+from ._backend import backend
+
 orjson: Any
 try:
     orjson = importlib.import_module("orjson")
@@ -143,7 +145,14 @@ _STRIDE = 4
 _DIGITS_TO_ZERO = bytes(b"0"[0] if chr(byte) in "0123456789" else 0 for byte in range(256))
 
 
+# The compiled backend looks at a nineteenth, and is asked first where it is there.
+_has_digits_in_a_row: Callable[[bytes, int], bool] | None
+_has_digits_in_a_row = getattr(backend, "has_digits_in_a_row", None)
+
+
 def _may_hold_long_integer(data: bytes) -> bool:
+    if _has_digits_in_a_row is not None and not _has_digits_in_a_row(data, 19):
+        return False
     sample = data[::_STRIDE].translate(_DIGITS_TO_ZERO)
     found = sample.find(b"0000")
     while found >= 0:

@@ -11,16 +11,18 @@ from hypothesis import strategies as st
 from flowdrop_fast import _json
 
 
-@pytest.fixture(params=["orjson", "standard"])
-def both_readers(request, monkeypatch):
-    """Both ways to read and write; orjson must be there, or this fails."""
+@pytest.fixture(params=["orjson", "orjson, pure", "standard"])
+def every_reader(request, monkeypatch):
+    """Every way to read and write; orjson must be there, or this fails."""
     if request.param == "standard":
         monkeypatch.setattr(_json, "orjson", None)
     else:
         assert _json.orjson is not None, "these tests need orjson: pip install -e '.[test]'"
+    if request.param == "orjson, pure":
+        monkeypatch.setattr(_json, "_has_digits_in_a_row", None)
 
 
-both = pytest.mark.usefixtures("both_readers")
+every_way = pytest.mark.usefixtures("every_reader")
 
 
 def without_orjson(function, *args):
@@ -54,7 +56,7 @@ SPELLED_THE_SAME = [
 ]
 
 
-@both
+@every_way
 @pytest.mark.parametrize("text", SPELLED_THE_SAME)
 @pytest.mark.parametrize("kind", [str, str.encode])
 def test_a_compact_text_comes_back_byte_for_byte(text, kind):
@@ -63,7 +65,7 @@ def test_a_compact_text_comes_back_byte_for_byte(text, kind):
     assert _json.dumps(value) == text.encode()
 
 
-@both
+@every_way
 @pytest.mark.parametrize(
     ("text", "value"),
     [
@@ -84,7 +86,7 @@ def test_read(text, value):
     assert _json.loads(text.encode()) == value
 
 
-@both
+@every_way
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
@@ -110,7 +112,7 @@ def test_what_cannot_be_read_is_a_value_error(text, reason):
     assert outcome(_json.loads, text) == without_orjson(_json.loads, text)
 
 
-@both
+@every_way
 @pytest.mark.parametrize("depth", [254, 255, 500])
 def test_nesting_up_to_500_levels(depth):
     for text in (b"[" * depth + b"]" * depth, b'{"a":' * depth + b"1" + b"}" * depth):
@@ -119,7 +121,7 @@ def test_nesting_up_to_500_levels(depth):
         assert _json.dumps(value) == text
 
 
-@both
+@every_way
 def test_what_cannot_be_written():
     circle = []
     circle.append(circle)
@@ -135,7 +137,7 @@ def test_what_cannot_be_written():
         _json.dumps({"a": {1, 2}})
 
 
-@both
+@every_way
 def test_numbers_that_are_not_finite_are_never_written_as_null():
     assert _json.dumps({"a": None, "b": math.nan}) == b'{"a":null,"b":NaN}'
     assert _json.dumps([math.inf, "null"]) == b'[Infinity,"null"]'
@@ -143,7 +145,7 @@ def test_numbers_that_are_not_finite_are_never_written_as_null():
     assert _json.dumps([None, "\ud800"]) == b'[null,"\\ud800"]'
 
 
-@both
+@every_way
 def test_long_integers_are_seen_wherever_they_stand():
     for before in range(40):
         for number in (2**64, -(2**63) - 1, 10**25, -(10**60)):
