@@ -1,7 +1,7 @@
 """What a run that writes a file keeps beside it, so that it can be taken up again.
 
 In the directory `OUT.unfinished`: `plan.json`, what the run was asked to do with which inputs;
-`state.json`, how far it has come, replaced after every task; and the output so far, into which
+`state.json`, how far it has come, replaced again and again; and the output so far, into which
 every worker writes its own piece. What stands there behind the size that the state tells is not
 finished, and does not count.
 """

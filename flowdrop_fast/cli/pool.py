@@ -13,13 +13,13 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from .errors import RunError
-from .sinks import Place, write_at
+from .sinks import Place, PlaceSink
 from .work import Result, Settings, Task, blocks_of, note_unreadable, perform
 
 # How many results may wait for one before them, for each worker.
@@ -48,6 +48,8 @@ class Pool:
         tick: called now and then while there is nothing to do but wait.
         place: called with every task and its result, in order; tells where in which file the
             output is to be written, or None if it is to be given with the result.
+        next_place: called with a task when everything before it has its place; tells where the
+            output will be written if that does not depend on the result.
     """
 
     def __init__(
@@ -56,11 +58,13 @@ class Pool:
         settings: Settings,
         tick: Callable[[], None],
         place: Callable[[Task, Result], Place | None],
+        next_place: Callable[[Task], Place | None],
     ) -> None:
         self.jobs = jobs
         self.settings = settings
         self.tick = tick
         self.place = place
+        self.next_place = next_place
         self._workers: list[_Worker] = []
         self._spare: _Worker | None = None  # for what has killed others
 
@@ -85,6 +89,8 @@ class Pool:
                 if task is None:
                     more = False
                     break
+                if task.held and all(job.placed for job in order):
+                    task = replace(task, place=self.next_place(task))
                 order.append(worker.start(task))
             reading_on = more and len(ahead) < self.jobs
             connections = {worker.connection: worker for worker in self._workers}
@@ -126,8 +132,9 @@ class Pool:
         if job.holder is not None:
             job.holder.write(job)
             return
-        if job.place is not None:
-            write_at(job.place, job.result.output)
+        if job.place is not None and job.result.output:
+            with closing(PlaceSink(job.place)) as sink:
+                sink.write(job.result.output)
             job.result.output = []
         job.done = True
 
@@ -141,7 +148,7 @@ class Pool:
         if worker.job is not None:
             lost.append(worker.job)
         for job in lost:
-            again = self._recover(replace(job.task, held=False))
+            again = self._recover(replace(job.task, held=False, place=None))
             if job.placed:
                 if again.size != job.result.size:  # what follows has its place already
                     raise RunError(f"{job.task.name}: did not give the same output twice")
@@ -257,7 +264,7 @@ class _Worker:
 
     def start(self, task: Task) -> _Job:
         """Hand it a task. If it is dead, `receive` will tell."""
-        self.job = _Job(task, self if task.held else None)
+        self.job = _Job(task, self if task.held and task.place is None else None)
         self._send(task)
         return self.job
 
@@ -288,7 +295,7 @@ class _Worker:
         elif self.job is not None:
             self.job.result = answer
             self.job.finished = True
-            if self.job.task.held:
+            if self.job.holder is not None:
                 self.held[self.job.task.index] = self.job
             self.job = None
         return True
@@ -326,14 +333,15 @@ def _serve(connection: Connection, settings: Settings) -> None:
         try:
             if isinstance(message, Task):
                 answer = result = perform(message, settings)
-                if message.held:
+                if message.held and message.place is None:
                     held[message.index] = result.output
                     result.output = []
             else:
                 index, place = message
                 output = held.pop(index)
                 if place is not None:
-                    write_at(place, output)
+                    with closing(PlaceSink(place)) as sink:
+                        sink.write(output)
                 answer = index
         except RunError as error:
             answer = error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -16,12 +17,15 @@ from .errors import CLEAN, FAILED, FINDINGS, RunError
 from .journal import Journal, State
 from .pool import Pool, run_here
 from .reports import printable
-from .sinks import UNFINISHED, FileSink, Place, Sink, is_special, open_sink, write_at
+from .sinks import UNFINISHED, FileSink, Place, PlaceSink, Sink, is_special, open_sink
 from .sources import RANGE_BYTES, STANDARD_INPUT, cut, stored_size
 from .work import Note, Result, Settings, Task
 
 # Up to here starting workers takes longer than the work.
 SMALL_BYTES = 4 << 20
+
+# How often a run keeps how far it has come.
+SAVE_SECONDS = 0.1
 
 # How many changed conversations `normalize` names one by one.
 MOST_LISTED = 1000
@@ -87,6 +91,7 @@ class _Run:
         )
         self.state = State()
         self.journal: Journal | None = None
+        self.saved = 0.0
         self.sinks: dict[str, Sink] = {}
         self.ended = True  # whether the output that has a place ends with a line feed
         self.expected = stored_size(request.paths)
@@ -199,7 +204,7 @@ class _Run:
         """Have all files stand where they were asked for, the output last."""
         if self.journal is not None and not self.state.finished:
             self.state.finished = True
-            self.journal.save(self.state)
+            self._save()
         for name in sorted(self.sinks, key="output".__eq__):
             self.sinks[name].commit()
         if self.journal is not None:
@@ -221,6 +226,7 @@ class _Run:
         if self.journal is None:
             return
         if keep:
+            # Not saved again here: it may have been stopped in the middle of a change.
             self.console.tell(
                 f"flowdrop-fast: what is done so far is kept in {self.journal.directory}; "
                 "--resume takes it up"
@@ -243,7 +249,8 @@ class _Run:
             for task, result in run_here(tasks, self.settings):
                 place = self._place(task, result)
                 if place is not None:
-                    write_at(place, result.output)
+                    with closing(PlaceSink(place)) as sink:
+                        sink.write(result.output)
                     result.output = []
                 yield task, result
                 size += task.end - task.start
@@ -251,7 +258,8 @@ class _Run:
                     break
             else:
                 return
-        pool = Pool(self.request.jobs, self.settings, self.console.tick, self._place)
+        jobs, tick = self.request.jobs, self.console.tick
+        pool = Pool(jobs, self.settings, tick, self._place, self._next_place)
         with closing(pool):
             yield from pool.run(tasks)
 
@@ -275,9 +283,17 @@ class _Run:
         if not isinstance(sink, FileSink) or (self.request.failing and result.unread):
             return None
         self._end_line(task, result, sink)
-        place = sink.reserve(result.size)
+        place = sink.end()
+        sink.skip(result.size)
         result.end = sink.size
         return place
+
+    def _next_place(self, task: Task) -> Place | None:
+        """Where the next output goes, as far as that can be told before it is there."""
+        sink = self.sinks.get("output")
+        if not isinstance(sink, FileSink) or task.opens:  # a line may have to be ended before it
+            return None
+        return sink.end()
 
     def _end_line(self, task: Task, result: Result, sink: Sink) -> None:
         """End the last line of an input that has no line feed there, when another follows."""
@@ -309,10 +325,12 @@ class _Run:
         state.totals.add(result.totals)
         state.next = task.index + 1
         if self.journal is not None:
-            self._save(result)
+            self._note_sizes(result)
+            if time.monotonic() - self.saved > SAVE_SECONDS:
+                self._save()
 
-    def _save(self, result: Result) -> None:
-        """Keep how far the run has come, so that it can be taken up from here."""
+    def _note_sizes(self, result: Result) -> None:
+        """Note how much of each file counts by now."""
         sizes = self.state.sizes
         for name, sink in self.sinks.items():
             if isinstance(sink, FileSink) and name != "output":
@@ -321,8 +339,12 @@ class _Run:
             # More may have a place by now, but need not be written yet.
             sizes["output"] = result.end
             self.state.ended = result.ended
+
+    def _save(self) -> None:
+        """Keep how far the run has come, so that it can be taken up from here."""
         if self.journal is not None:
             self.journal.save(self.state)
+            self.saved = time.monotonic()
 
     def _write_objects(self, name: str, task: Task, notes: list[Note], first: int) -> None:
         """Write notes as JSON Lines, each with the input's name and the line's number in it."""

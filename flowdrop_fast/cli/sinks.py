@@ -65,8 +65,8 @@ def open_sink(path: str, force: bool, patient: bool) -> Sink:
 
 def is_special(path: str) -> bool:
     """Whether something stands there that is no regular file: a pipe, a terminal, a device."""
-    if path.startswith("/dev/"):  # /dev/stderr may be a file, and is not to be replaced by one
-        return True
+    if os.path.dirname(path) in ("/dev", "/dev/fd"):
+        return True  # what /dev/stderr leads to may be a file, and is not to be replaced by one
     try:
         mode = os.stat(path).st_mode
     except OSError:
@@ -86,20 +86,32 @@ def write_all(file: IO[bytes], data: bytes) -> None:
         view = view[file.write(view) :]
 
 
-def write_at(place: Place, pieces: list[bytes]) -> None:
-    """Write into a file, from a certain byte on.
+class PlaceSink:
+    """A place in a file that others write to as well.
 
     Raises:
-        RunError: if it cannot be written.
+        RunError: if it cannot be opened, and `write` if it cannot be written.
     """
-    path, offset = place
-    try:
-        with open(path, "r+b", buffering=0) as file:
-            file.seek(offset)
+
+    def __init__(self, place: Place) -> None:
+        self._path, offset = place
+        try:
+            self._file = open(self._path, "r+b", buffering=0)  # noqa: SIM115
+            self._file.seek(offset)
+        except OSError as error:
+            raise unwritable(self._path, error) from None
+
+    def close(self) -> None:
+        """Write no more."""
+        self._file.close()
+
+    def write(self, pieces: list[bytes]) -> None:
+        """Write behind what was written before."""
+        try:
             for piece in pieces:
-                write_all(file, piece)
-    except OSError as error:
-        raise unwritable(path, error) from None
+                write_all(self._file, piece)
+        except OSError as error:
+            raise unwritable(self._path, error) from None
 
 
 class StreamSink:
@@ -185,13 +197,15 @@ class FileSink:
             raise unwritable(self._name, error) from None
         self.size += len(data)
 
-    def reserve(self, size: int) -> Place:
-        """The place at the end, for others to write so many bytes there."""
+    def end(self) -> Place:
+        """The place at the end, for others to write there."""
+        return self.temporary, self.size
+
+    def skip(self, size: int) -> None:
+        """Go on behind what others write at the end."""
         assert self._file is not None  # noqa: S101
-        place = (self.temporary, self.size)
         self.size += size
         self._file.seek(self.size)
-        return place
 
     def sync(self) -> None:
         """Make sure that what was written is on the disk."""

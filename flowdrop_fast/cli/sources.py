@@ -6,16 +6,12 @@ for himself; everything else is read here, in order, and travels with its tasks.
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import importlib
 import io
-import lzma
 import os
 import select
 import stat
 import sys
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import Any
@@ -222,12 +218,12 @@ class Source:
             return b"".join(pieces)
         except EOFError:
             raise RunError(f"{self.name}: ends in the middle of its compressed data") from None
-        except (OSError, zlib.error, lzma.LZMAError) as error:
+        except OSError as error:
             raise self._unreadable(error) from None
         except Exception as error:
-            if type(error).__name__ != "ZstdError":  # one of two modules', neither imported here
+            if self._reader is None:
                 raise
-            raise self._unreadable(error) from None
+            raise self._unreadable(error) from None  # each module has errors of its own
 
     def _unreadable(self, error: Exception) -> RunError:
         reason = getattr(error, "strerror", None) or error
@@ -235,26 +231,31 @@ class Source:
 
     def _decompressed(self, magic: bytes) -> Any:
         if magic.startswith(b"\x1f\x8b"):
-            return gzip.GzipFile(fileobj=self._file)
+            return _module("gzip").GzipFile(fileobj=self._file)
         if magic.startswith(b"BZh"):
-            return bz2.BZ2File(self._file)
+            return _module("bz2").BZ2File(self._file)
         if magic.startswith(b"\xfd7zXZ\0"):
-            return lzma.LZMAFile(self._file)
+            return _module("lzma").LZMAFile(self._file)
         if magic.startswith(b"\x28\xb5\x2f\xfd"):
             return self._zstd()
         return None
 
     def _zstd(self) -> Any:
         try:
-            standard: Any = importlib.import_module("compression.zstd")  # Python 3.14 and later
+            standard = _module("compression.zstd")  # Python 3.14 and later
             return io.BufferedReader(standard.ZstdFile(self._file))
         except ImportError:
             pass
         try:
-            zstandard: Any = importlib.import_module("zstandard")
+            zstandard = _module("zstandard")
         except ImportError:
             raise RunError(
                 f"{self.name}: compressed with zstd, which needs: pip install 'flowdrop-fast[zstd]'"
             ) from None
         stream = zstandard.ZstdDecompressor().stream_reader(self._file, read_across_frames=True)
         return io.BufferedReader(stream)
+
+
+def _module(name: str) -> Any:
+    """A module that few runs need."""
+    return importlib.import_module(name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from typing import IO, Any
 
@@ -18,6 +19,7 @@ from .conversations import Path, find_messages
 from .errors import RunError, UnreadableError
 from .layout import BYTE_ORDER_MARK, UTF_16_MARKS, indent_of
 from .reports import printable, summarize
+from .sinks import Place, PlaceSink
 
 # As much as stays in the cache, and is allocated from memory already at hand.
 BLOCK_BYTES = 256 << 10
@@ -63,6 +65,7 @@ class Task:
         file: where to read the lines that start between `start` and `end`; None if `data` is it.
         data: the text itself, whole lines.
         held: whether the worker keeps the output until it is told where to write it.
+        place: where to write the output at once, for a held one whose place is known before.
     """
 
     index: int
@@ -78,6 +81,7 @@ class Task:
     file: str | None = None
     data: bytes = b""
     held: bool = False
+    place: Place | None = None
 
 
 @dataclass(slots=True)
@@ -144,8 +148,10 @@ class Result:
             mine += [(line + self.lines, text) for line, text in theirs]
         self.lines += other.lines
         self.totals.add(other.totals)
-        for piece in other.output:
-            self.write(piece)
+        self.output += other.output
+        if other.size:
+            self.size += other.size
+            self.ended = other.ended
 
     def write(self, piece: bytes) -> None:
         """Append to the output."""
@@ -159,11 +165,15 @@ def perform(task: Task, settings: Settings) -> Result:
     """Do a task.
 
     Raises:
-        RunError: if the input cannot be read.
+        RunError: if the input cannot be read, or the output not be written to its place.
     """
     total = Result()
-    for result in _results(task, settings):
-        total.add(result)
+    with nullcontext() if task.place is None else closing(PlaceSink(task.place)) as sink:
+        for result in _results(task, settings):
+            if sink is not None:
+                sink.write(result.output)
+                result.output = []
+            total.add(result)
     return total
 
 
@@ -179,6 +189,7 @@ def _results(task: Task, settings: Settings) -> Iterator[Result]:
         result = treat(block[len(mark) :], task, settings, offset + len(mark))
         if mark and settings.rewriting and not task.joins and not (task.document and task.several):
             result.output.insert(0, mark)
+            result.size += len(mark)
         yield result
         if settings.failing and result.unread:
             return
