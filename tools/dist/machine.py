@@ -148,7 +148,7 @@ def run(
         raise Failed(f"{Path(arguments[0]).name} did not end in {timeout} s") from error
     if done.returncode and not may_fail:
         print("\n".join(done.stdout.splitlines()[-60:]), flush=True)
-        shown = " ".join(Path(str(argument)).name for argument in arguments[:4])
+        shown = " ".join(Path(str(one)).name.partition("\n")[0] for one in arguments[:4])
         raise Failed(f"{shown} ... exited with {done.returncode}")
     return done
 

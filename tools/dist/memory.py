@@ -122,7 +122,7 @@ def fuzz(tools: Tools, interpreter: Interpreter, tree: Path, place: Path, second
 # No leak is looked for here: CPython itself leaks when it has no memory, in pure Python too.
 STARVE = """
 import _testcapi, gc, sys
-sys.path[:0] = ["tests"]
+sys.path.insert(0, sys.argv[1])
 sys.unraisablehook = lambda _unraisable: None  # a generator that can't be closed for want of memory
 import test_steadiness as steadiness
 from flowdrop_fast import _native
@@ -152,7 +152,7 @@ sys.exit(starved < 1000)
 def starve(bin: Path, tree: Path) -> str:
     """Let every single allocation fail once, in turn: a MemoryError, or the right answer."""
     probe = [bin / "python", "-c", "import _testcapi; _testcapi.set_nomemory"]
-    if run(probe, cwd=tree, may_fail=True).returncode:
+    if run(probe, cwd=bin.parent, may_fail=True).returncode:
         raise NotProved("this interpreter has no _testcapi")
-    done = run([bin / "python", "-c", STARVE], cwd=tree, timeout=1200)
+    done = run([bin / "python", "-c", STARVE, tree / "tests"], cwd=bin.parent, timeout=1200)
     return last_line(done.stdout)
