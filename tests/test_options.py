@@ -531,6 +531,17 @@ def test_a_guess_does_not_replace_a_guess_or_an_answer(backend):
     ]
 
 
+def test_a_guess_that_answers_nothing_keeps_its_id(backend):
+    explanation = backend.explain_conversation(
+        [turn("c"), healed("c"), turn("c"), healed("c"), user(), healed("c")], ids="rescue"
+    )
+    assert notes(explanation) == [
+        ("reidentified_call", 2, "c~2"),
+        ("reidentified_result", 3, "c~2"),
+        ("duplicate_result", 5, "c"),
+    ]
+
+
 def test_guesses_without_an_id_are_replaced(backend):
     for calls in ([call("")], [call("c")]):
         messages = rescued(backend, turn(*calls), nameless(INTERRUPTED), nameless("1"))
@@ -561,7 +572,9 @@ def test_the_repair_rewrites_ids_where_it_read_them(backend):
         "timestamp": 5,
     }
     stored_result = {"role": "tool", "metadata": {"tool_call_id": "c", "n": 1}, "content": [1]}
+    mixed = {**result("c"), "metadata": {"n": 2}}
     history = [user(), turn("c", name="x"), result("c"), stored_turn, stored_result]
+    history += [turn("c"), mixed]
     before = frozen(history)
     repaired, dropped = backend.repair_tool_pairing(history, ids="rescue")
     assert dropped == 0
@@ -569,6 +582,8 @@ def test_the_repair_rewrites_ids_where_it_read_them(backend):
     assert repaired[3:] == [
         {**stored_turn, "metadata": {"tool_calls": [call("c~2")], "model": "m"}},
         {**stored_result, "metadata": {"tool_call_id": "c~2", "n": 1}},
+        turn("c~3"),
+        {**mixed, "tool_call_id": "c~3"},
     ]
     assert_unchanged(before, history)
 
@@ -879,6 +894,10 @@ def test_merging_keys_that_are_kept(backend):
     history = [system("a", name="x"), user(), system("b", name="y", cache=1), system("c", cache=2)]
     (row, _) = merged(backend, *history, keep=("name", "cache"))
     assert row == system("a\n\nb\n\nc", name="x", cache=1)
+    keys = [f"key_{number}" for number in range(9)]
+    history = [system(**{key: 1}) for key in reversed(keys)]
+    (row,) = merged(backend, *history, keep=keys)
+    assert list(row) == ["role", "content", *keys]
 
 
 def test_merging_shares_no_row(backend):

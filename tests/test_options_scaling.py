@@ -5,7 +5,6 @@ from rows import INTERRUPTED, system, turn, user
 from test_scaling import (
     BOUND,
     SHAPES,
-    SMALL,
     TIMES,
     assert_takes_less,
     calls,
@@ -17,6 +16,8 @@ from test_scaling import (
     results,
     turns,
 )
+
+SMALL = 150
 
 EVERY_OPTION = {
     "ids": "rescue",
@@ -157,7 +158,7 @@ def test_memory(backend, shape):
     def run(messages):
         return explain(backend, messages)()
 
-    small, large = peak(run, shape(SMALL // 8)), peak(run, shape(SMALL // 8 * TIMES))
+    small, large = peak(run, shape(SMALL // 3)), peak(run, shape(SMALL // 3 * TIMES))
     assert large < max(small, 10_000) * TIMES * 2
 
 
