@@ -34,7 +34,7 @@ from ._backend import backend
 orjson: Any
 try:
     orjson = importlib.import_module("orjson")
-except ModuleNotFoundError:
+except ImportError:
     orjson = None
 
 Writer = Callable[[Any], bytes]
@@ -140,24 +140,11 @@ _DECODER = json.JSONDecoder(parse_float=_double)
 
 # orjson reads an integer beyond 64 bits as a double. Such a one has 20 digits, or a sign and 19.
 _LONG_INTEGER = re.compile(rb"(?:\A|[\s\[,:])(?:-[0-9]{19}|[0-9]{20})")
-# Of 19 digits in a row, four stand at multiples of 4: a quarter of the text is looked at.
-_STRIDE = 4
-_DIGITS_TO_ZERO = bytes(b"0"[0] if chr(byte) in "0123456789" else 0 for byte in range(256))
-
-
-# The compiled backend looks at a nineteenth, and is asked first where it is there.
-_has_digits_in_a_row: Callable[[bytes, int], bool] | None
-_has_digits_in_a_row = getattr(backend, "has_digits_in_a_row", None)
+_MANY_DIGITS = 19
 
 
 def _may_hold_long_integer(data: bytes) -> bool:
-    if _has_digits_in_a_row is not None and not _has_digits_in_a_row(data, 19):
-        return False
-    sample = data[::_STRIDE].translate(_DIGITS_TO_ZERO)
-    found = sample.find(b"0000")
-    while found >= 0:
-        at = found * _STRIDE  # up to 3 digits stand before it, and a sign, and one character more
-        if data[at : at + 13].isdigit() and _LONG_INTEGER.search(data, max(0, at - 5), at + 20):
-            return True
-        found = sample.find(b"0000", found + 1)
-    return False
+    # Most texts have no run of digits that long, which is found out by looking at few bytes.
+    return (
+        backend.has_digits_in_a_row(data, _MANY_DIGITS) and _LONG_INTEGER.search(data) is not None
+    )

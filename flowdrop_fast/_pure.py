@@ -55,10 +55,13 @@ from ._rewriting import with_calls, with_id
 __all__ = [
     "coerce_content",
     "explain_conversation",
+    "has_digits_in_a_row",
     "normalize_conversation",
     "repair_tool_pairing",
     "text_to_message",
 ]
+
+_DIGITS_TO_ZERO = bytes(b"0"[0] if chr(byte) in "0123456789" else 0 for byte in range(256))
 
 
 def normalize_conversation(
@@ -218,6 +221,17 @@ def text_to_message(text: object, role: object = None, tool_call_id: object = No
         [{"role": sendable_role, "content": content, "tool_call_id": id}],
         {"role": sendable_role, "content": content, "tool_call_id": id},
     )
+
+
+def has_digits_in_a_row(text: bytes, count: int) -> bool:
+    """Whether a text has so many ASCII digits in a row; what reads logs asks this of every line.
+
+    >>> has_digits_in_a_row(b'{"id": 1234567}', 7), has_digits_in_a_row(b'{"id": 1234567}', 8)
+    (True, False)
+    """
+    if count < 1:
+        raise ValueError("count must be 1 or more")
+    return b"0" * count in text.translate(_DIGITS_TO_ZERO)
 
 
 def run_pass(

@@ -197,12 +197,35 @@ def text_to_message(text, role=None, tool_call_id=None):
     )
 
 
+def has_digits_in_a_row(bytes text, Py_ssize_t count):
+    cdef const unsigned char* data = text
+    cdef Py_ssize_t size = len(text)
+    cdef Py_ssize_t at = count - 1
+    cdef Py_ssize_t first, last
+    if count < 1:
+        raise ValueError("count must be 1 or more")
+    while at < size:
+        # A run that long covers one of the places looked at.
+        if 48 <= data[at] <= 57:
+            first = last = at
+            while first > 0 and 48 <= data[first - 1] <= 57:
+                first -= 1
+            while last + 1 < size and 48 <= data[last + 1] <= 57:
+                last += 1
+            if last - first + 1 >= count:
+                return True
+            at = last
+        at += count
+    return False
+
+
 for _function in (
     normalize_conversation,
     repair_tool_pairing,
     explain_conversation,
     coerce_content,
     text_to_message,
+    has_digits_in_a_row,
 ):
     _function.__doc__ = getattr(_pure, _function.__name__).__doc__
 del _function
@@ -898,28 +921,3 @@ cdef object _named(kind, first, second):
     Py_INCREF(second)
     PyTuple_SET_ITEM(made, 1, second)
     return made
-
-
-# ---- For the command line ---------------------------------------------------------------------
-
-def has_digits_in_a_row(bytes text, Py_ssize_t count):
-    """Whether a text has so many ASCII digits in a row, looking at few of its bytes."""
-    cdef const unsigned char* data = text
-    cdef Py_ssize_t size = len(text)
-    cdef Py_ssize_t at = count - 1
-    cdef Py_ssize_t first, last
-    if count < 1:
-        raise ValueError("count must be 1 or more")
-    while at < size:
-        # A run that long covers one of the places looked at.
-        if 48 <= data[at] <= 57:
-            first = last = at
-            while first > 0 and 48 <= data[first - 1] <= 57:
-                first -= 1
-            while last + 1 < size and 48 <= data[last + 1] <= 57:
-                last += 1
-            if last - first + 1 >= count:
-                return True
-            at = last
-        at += count
-    return False

@@ -3,12 +3,13 @@
 import json
 import math
 import random
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flowdrop_fast import _json
+from flowdrop_fast import _json, _pure
 
 
 @pytest.fixture(params=["orjson", "orjson, pure", "standard"])
@@ -19,7 +20,7 @@ def every_reader(request, monkeypatch):
     else:
         assert _json.orjson is not None, "these tests need orjson: pip install -e '.[test]'"
     if request.param == "orjson, pure":
-        monkeypatch.setattr(_json, "_has_digits_in_a_row", None)
+        monkeypatch.setattr(_json, "backend", _pure)
 
 
 every_way = pytest.mark.usefixtures("every_reader")
@@ -198,3 +199,14 @@ def test_a_damaged_text_gives_the_same_value_or_the_same_error():
         damaged = whole[:at] + put + whole[at + seed.randrange(3) :]
         found = outcome(_json.loads, damaged)
         assert repr(found) == repr(without_orjson(_json.loads, damaged))
+
+
+@given(st.text('0129.e-a "', max_size=70).map(str.encode), st.integers(1, 25))
+def test_digits_in_a_row(backend, text, count):
+    expected = re.search(rb"[0-9]{%d}" % count, text) is not None
+    assert backend.has_digits_in_a_row(text, count) == expected
+
+
+def test_no_digits_in_a_row_are_no_question(backend):
+    with pytest.raises(ValueError, match="count must be 1 or more"):
+        backend.has_digits_in_a_row(b"1", 0)
