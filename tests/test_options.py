@@ -796,8 +796,15 @@ def test_a_custom_text_is_recognized_as_a_placeholder(backend, text):
 
 def test_the_standard_text_is_still_recognized(backend):
     history = [turn("a"), interrupted("a"), result("a", "real")]
-    messages = backend.normalize_conversation(history, interrupted="never ran").messages
-    assert contents(messages) == ["real"]
+    for text in (INTERRUPTED, Text(INTERRUPTED)):
+        history[1]["content"] = text
+        for verb in VERBS:
+            messages = getattr(backend, verb)(history, interrupted="never ran").messages
+            assert contents(messages) == ["real"]
+    asked = {"interrupted": "never ran", "ids": "rescue"}
+    history = [turn("c"), interrupted("c"), turn("c"), result("c", "never ran")]
+    history += [result("c", "1"), result("c", "2")]
+    assert contents(backend.normalize_conversation(history, **asked).messages) == ["1", "2"]
 
 
 def test_a_custom_text_is_none_without_the_option(backend):
