@@ -289,3 +289,45 @@ class TestProcess:
         assert done.returncode == (0 if command.startswith("explain") else 2)
         if reason is not None:
             assert done.stderr.decode() == f"flowdrop-fast: {reason}\n"
+
+
+class TestOptions:
+    @pytest.mark.parametrize(
+        ("arguments", "options"),
+        [
+            (["--ids", "rescue"], {"ids": "rescue"}),
+            (["--pending", "keep"], {"pending": "keep"}),
+            (["--interrupted", "never ran"], {"interrupted": "never ran"}),
+            (["--system", "merge"], {"system": "merge"}),
+            (
+                ["--keep", "name", "--keep", "reasoning_content"],
+                {"keep": ["name", "reasoning_content"]},
+            ),
+            (["--content", "parts"], {"content": "parts"}),
+        ],
+    )
+    def test_they_are_those_of_the_library(self, arguments, options):
+        stored = [
+            {"role": "user", "content": [{"type": "text", "text": "hi"}], "name": "ann"},
+            {"role": "system", "content": "one"},
+            {"role": "system", "content": "two"},
+            CALL,
+            CALL,
+            RESULT,
+            RESULT,
+            {**CALL, "tool_calls": [{"id": "c9"}], "reasoning_content": "hm"},
+        ]
+        assert normalize_conversation(stored, **options) != normalize_conversation(stored)
+        done = run("normalize", "-q", *arguments, "-", stdin=compact(stored))
+        assert json.loads(done.stdout) == normalize_conversation(stored, **options).messages
+        checked = run("check", *arguments, "-", stdin=compact(stored)).stdout.decode()
+        explained = run("explain", *arguments, "-", stdin=compact(stored))
+        assert explained.returncode == 0
+        for record in explain_conversation(stored, **options).records:
+            assert record.sentence in checked
+
+    @pytest.mark.parametrize("arguments", [["--keep", "role"], ["--interrupted", " "]])
+    def test_what_they_refuse_is_wrong_usage(self, arguments):
+        done = run("check", *arguments, "-")
+        assert done.returncode == 2
+        assert b"flowdrop-fast check: error:" in done.stderr

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from strategies import plain_histories
 
 from flowdrop_fast import explain_conversation
@@ -23,15 +24,28 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 NASTY = "</div><script>alert('x')</script>&amp;\x1b[2J\u202e\x00"
 
 
-def treated(messages):
-    explanation = explain_conversation(messages)
+def treated(messages, **options):
+    explanation = explain_conversation(messages, **options)
     return Treated(list(messages), explanation.messages, explanation.records, None)
 
 
-@given(plain_histories())
-def test_each_side_reads_as_the_conversation_did(case):
-    view = treated(case.messages)
-    pairs = align(view.before, view.after, view.records)
+OPTIONS = st.fixed_dictionaries(
+    {},
+    optional={
+        "ids": st.just("rescue"),
+        "pending": st.just("keep"),
+        "interrupted": st.just("unknown"),
+        "system": st.just("merge"),
+        "keep": st.just(("name", "source")),
+        "content": st.just("parts"),
+    },
+)
+
+
+@given(plain_histories(), OPTIONS)
+def test_each_side_reads_as_the_conversation_did(case, options):
+    view = treated(case.messages, **options)
+    pairs = align(view, options)
     left = [pair for pair in pairs if pair.fate in (KEPT, DROPPED, MOVED_AWAY)]
     assert [pair.source for pair in left] == list(range(len(view.before)))
     assert all(pair.before is view.before[pair.source] for pair in left)
@@ -41,14 +55,14 @@ def test_each_side_reads_as_the_conversation_did(case):
     assert sorted(map(id, told)) == sorted(map(id, view.records))
 
 
-@given(plain_histories())
-def test_every_history_can_be_drawn(case):
-    view = treated(case.messages)
-    text = "\n".join(draw("run:1", view, 80, False))
+@given(plain_histories(), OPTIONS)
+def test_every_history_can_be_drawn(case, options):
+    view = treated(case.messages, **options)
+    text = "\n".join(draw("run:1", view, options, 80, False))
     assert text.replace("\n", "").isprintable()
-    painted = "\n".join(draw("run:1", view, 80, True))
+    painted = "\n".join(draw("run:1", view, options, 80, True))
     assert re.sub("\x1b\\[[0-9;]*m", "", painted) == text
-    check_page(section("run:1", view))
+    check_page(section("run:1", view, options))
 
 
 class Checker(HTMLParser):
@@ -114,7 +128,7 @@ class TestPage:
 
     def test_long_text_is_folded_and_all_there(self):
         view = treated([{"role": "user", "content": "word " * 2000}, None])
-        html = section("run:1", view)
+        html = section("run:1", view, {})
         assert html.count("<details>") == 2
         assert check_page(html).count("word ") == 4000
 

@@ -1,7 +1,7 @@
 """Pairs the rows of a stored conversation with the rows that normalization made of them.
 
-The records say what happened to which entry; what is left to find out is where it went, and a
-tool result is found by the call that it answers. How the pairs are drawn is the views' business.
+The records say what happened to which entry; what is left to find out is where it went. How the
+pairs are drawn is the views' business.
 """
 
 from __future__ import annotations
@@ -9,16 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from flowdrop_fast import Record
-from flowdrop_fast._reading import lookup, read_mapping, read_metadata, read_role, usable_id
+from flowdrop_fast import Record, explain_conversation
 from flowdrop_fast._results import (
     DROP_KINDS,
     DUPLICATE_CALL,
     INTERRUPTED_RESULT,
+    MERGED_SYSTEM,
     MOVED_RESULT,
     MOVED_SYSTEM,
     UNUSABLE_CALL,
 )
+
+from .conversations import Options, Treated
 
 KEPT = "kept"
 DROPPED = "dropped"
@@ -27,7 +29,7 @@ MOVED_AWAY = "moved away"
 MOVED_HERE = "moved here"
 
 _DROPPED_CALLS = (UNUSABLE_CALL, DUPLICATE_CALL)
-_MOVED = (MOVED_RESULT, MOVED_SYSTEM)
+_MOVED = (MOVED_RESULT, MOVED_SYSTEM, MERGED_SYSTEM)
 
 
 @dataclass(slots=True)
@@ -49,80 +51,80 @@ class Pair:
     records: list[Record] = field(default_factory=list)
 
 
-def align(before: list[Any], after: list[Any], records: list[Record]) -> list[Pair]:
+def align(treated: Treated, options: Options) -> list[Pair]:
     """Pair every entry and every row that leaves, in the order they are read from the top.
 
     Args:
-        before: the stored entries.
-        after: the rows that normalization made of them.
-        records: its records.
+        treated: a conversation, before and after.
+        options: those that it was normalized with.
 
     Returns:
         Pairs in which each entry stands once, or twice if it moved, and so does each row.
     """
-    records_of: dict[int, list[Record]] = {}
-    made: dict[str, Record] = {}
+    before, after = treated.before, treated.after
+    told: dict[int, list[Record]] = {}
+    made: dict[tuple[int, str | None], Record] = {}
     dropped: set[int] = set()
     moved: set[int] = set()
-    for record in records:
-        if record.kind == INTERRUPTED_RESULT and record.id is not None:
-            made[record.id] = record
+    for record in treated.records:
+        if record.kind == INTERRUPTED_RESULT:
+            made[record.index, record.id] = record
             continue
-        records_of.setdefault(record.index, []).append(record)
+        told.setdefault(record.index, []).append(record)
         if record.kind in DROP_KINDS and record.kind not in _DROPPED_CALLS:
             dropped.add(record.index)
         elif record.kind in _MOVED:
             moved.add(record.index)
 
-    sources = _find_sources(before, after, dropped, made)
     front: list[Pair] = []
     lines: dict[int, list[Pair]] = {}  # a kept entry, and the rows made or moved to behind it
     behind = front
-    last = -1
-    for row, source in zip(after, sources, strict=True):
+    last = turn = -1
+    for row, source in zip(after, _find_sources(before, after, options), strict=True):
         if source is None:
-            behind.append(Pair(MADE, None, None, row, [made[row["tool_call_id"]]]))
-        elif source in moved or source < last:
+            why = made.pop((turn, row.get("tool_call_id")), None)
+            behind.append(Pair(MADE, None, None, row, [] if why is None else [why]))
+            continue
+        if row["role"] != "tool":
+            turn = source
+        if source in moved or source < last:
             moved.add(source)
             behind.append(Pair(MOVED_HERE, source, None, row))
         else:
             last = source
             behind = lines[source] = [Pair(KEPT, source, before[source], row)]
+    for (index, _), record in made.items():
+        told.setdefault(index, []).append(record)
     pairs = front
     for index, entry in enumerate(before):
-        told = records_of.get(index, [])
-        if index in dropped:
-            pairs.append(Pair(DROPPED, index, entry, None, told))
-        elif index in moved:
-            pairs.append(Pair(MOVED_AWAY, index, entry, None, told))
-        else:
-            lines[index][0].records = told
+        if index in lines and index not in moved:
+            lines[index][0].records = told.get(index, [])
             pairs += lines[index]
+        else:
+            fate = DROPPED if index in dropped else MOVED_AWAY
+            pairs.append(Pair(fate, index, entry, None, told.get(index, [])))
     return pairs
 
 
-def _find_sources(
-    before: list[Any], after: list[Any], dropped: set[int], made: dict[str, Record]
-) -> list[int | None]:
-    """The entry that each row was made of; None for results that were made."""
-    results: dict[str, int] = {}
-    system: list[int] = []
-    others: list[int] = []
-    for index, entry in enumerate(before):
-        if index in dropped:
-            continue
-        fields = read_mapping(entry)
-        role = read_role(lookup(fields, "role"))
-        if role == "tool":
-            metadata = read_metadata(lookup(fields, "metadata"))
-            id = usable_id(lookup(fields, "tool_call_id"))
-            results[id or usable_id(lookup(metadata, "tool_call_id")) or ""] = index
-        else:
-            (system if role == "system" else others).append(index)
-    rest = iter(system + others)
-    return [
-        (None if row["tool_call_id"] in made else results[row["tool_call_id"]])
-        if row["role"] == "tool"
-        else next(rest)
-        for row in after
+def _find_sources(before: list[Any], after: list[Any], options: Options) -> list[int | None]:
+    """The entry that each row was made of; None for rows that were made of none.
+
+    The conversation is normalized once more with a mark on each entry that is kept on the rows.
+    """
+    mark = "source"
+    while any(isinstance(entry, dict) and mark in entry for entry in before):
+        mark += "_"
+    marked = [
+        {**entry, mark: index} if isinstance(entry, dict) else entry
+        for index, entry in enumerate(before)
     ]
+    keep = (*options.get("keep", ()), mark)
+    rows: list[Any] = explain_conversation(marked, **{**options, "keep": keep}).messages
+    sources: list[int | None] = [row.get(mark) for row in rows]
+    if len(rows) == len(after) and rows and sources[0] is None and rows[0]["role"] == "system":
+        sources[0] = next(i for i, entry in enumerate(before) if _is_system(entry))  # merged
+    return sources
+
+
+def _is_system(entry: Any) -> bool:
+    return isinstance(entry, dict) and entry.get("role") == "system"

@@ -6,9 +6,9 @@ import argparse
 import os
 import platform
 
-from flowdrop_fast import BACKEND, __version__
+from flowdrop_fast import BACKEND, __version__, normalize_conversation
 
-from .conversations import Path, parse_pointer
+from .conversations import Options, Path, parse_pointer
 from .sources import JSON, JSON_LINES
 
 DESCRIPTION = """\
@@ -52,11 +52,13 @@ def parse(words: list[str] | None) -> argparse.Namespace:
         )
     for added in parsers.values():
         _add_input(added)
+        _add_options(added)
     _add_normalize(parsers["normalize"])
     for verb in ("check", "normalize"):
         _add_run(parsers[verb])
     _add_explain(parsers["explain"])
     options = parser.parse_args(words)
+    options.normalization = _normalization_options(parsers[options.verb], options)
     _refuse_contradictions(parsers[options.verb], options)
     return options
 
@@ -83,6 +85,48 @@ def _add_input(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="one JSON value a file, or one a line; auto (the default) looks",
     )
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("options of normalization, each off by default")
+    group.add_argument(
+        "--ids",
+        choices=["strict", "rescue"],
+        help="rescue: give calls of one id, or none, ids of their own rather than drop them",
+    )
+    group.add_argument(
+        "--pending",
+        choices=["interrupt", "keep"],
+        help="keep: leave the calls of the last turn open",
+    )
+    group.add_argument("--interrupted", metavar="TEXT", help="the text of results that are made")
+    group.add_argument(
+        "--system",
+        choices=["keep", "merge"],
+        help="merge: make one system message of all",
+    )
+    group.add_argument(
+        "--keep",
+        metavar="KEY",
+        action="append",
+        help="a key that stays on its message; may be given several times",
+    )
+    group.add_argument(
+        "--content",
+        choices=["text", "parts"],
+        help="parts: leave lists of content parts as they are",
+    )
+
+
+def _normalization_options(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Options:
+    names = ("ids", "pending", "interrupted", "system", "keep", "content")
+    given = {name: getattr(options, name) for name in names}
+    given = {name: value for name, value in given.items() if value is not None}
+    try:
+        normalize_conversation([], **given)
+    except ValueError as error:
+        parser.error(str(error))
+    return given
 
 
 def _add_normalize(parser: argparse.ArgumentParser) -> None:

@@ -49,6 +49,7 @@ def check_or_normalize(options: argparse.Namespace) -> int:
             paths=options.files,
             output="-" if checking else options.output,
             path=options.messages_path,
+            options=options.normalization,
             layout=None if options.format == "auto" else options.format,
             errors=options.errors,
             failing=options.failing,

@@ -12,6 +12,9 @@ from .errors import UnreadableError
 
 Path = tuple[str, ...]
 
+# Keyword options of normalization.
+Options = dict[str, Any]
+
 # Where `auto` looks in an object, in this order; the second is a batch request's place.
 AUTO_PATHS: tuple[Path, ...] = (("messages",), ("body", "messages"))
 
@@ -38,12 +41,13 @@ class Treated:
         return bool(self.records) or self.before != self.after
 
 
-def treat(value: Any, path: Path | None = None) -> Treated:
+def treat(value: Any, path: Path | None = None, options: Options | None = None) -> Treated:
     """Normalize the conversation that a JSON value holds.
 
     Args:
         value: what was read; the messages in it are replaced.
         path: the keys that lead to the messages; None to look where they usually are.
+        options: those of normalization.
 
     Raises:
         UnreadableError: if there is no list of messages.
@@ -53,7 +57,7 @@ def treat(value: Any, path: Path | None = None) -> Treated:
     {'id': 7, 'messages': [{'role': 'user', 'content': 'hi'}]}
     """
     before, holder, key = find_messages(value, path)
-    explanation = explain_conversation(before)
+    explanation = explain_conversation(before, **(options or {}))
     if holder is None:
         value = explanation.messages
     else:

@@ -36,7 +36,7 @@ def explain(options: argparse.Namespace) -> int:
         if shown:
             print()
         shown = True
-        for line in draw(printable(name), treated, width, colour):
+        for line in draw(printable(name), treated, options.normalization, width, colour):
             print(line)
     return CLEAN
 
@@ -46,7 +46,7 @@ def _write_page(options: argparse.Namespace, conversations: Iterator[tuple[str, 
     try:
         sink.write(page_start(options.files).encode())
         for name, treated in conversations:
-            sink.write(section(name, treated).encode())
+            sink.write(section(name, treated, options.normalization).encode())
         sink.write(page_end().encode())
         sink.commit()
     except BaseException:
@@ -79,6 +79,6 @@ def _conversations(options: argparse.Namespace) -> Iterator[tuple[str, Treated]]
 
 def _treat(name: str, line: int, text: bytes, options: argparse.Namespace) -> Treated:
     try:
-        return treat(load(text)[0], options.messages_path)
+        return treat(load(text)[0], options.messages_path, options.normalization)
     except UnreadableError as error:
         raise RunError(f"{name}:{line + error.line}: {error.reason}") from None

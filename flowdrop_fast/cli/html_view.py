@@ -12,7 +12,7 @@ from flowdrop_fast import __version__
 
 from .alignment import DROPPED, KEPT, MADE, MOVED_AWAY, MOVED_HERE, Pair, align
 from .cells import Cell, make_cell
-from .conversations import Treated
+from .conversations import Options, Treated
 from .reports import printable, summarize
 
 # Text longer than this is folded.
@@ -99,18 +99,19 @@ def page_start(names: Sequence[str]) -> str:
 """
 
 
-def section(name: str, treated: Treated) -> str:
+def section(name: str, treated: Treated, options: Options) -> str:
     """One conversation.
 
     Args:
         name: what it is called.
         treated: the conversation, before and after.
+        options: those that it was normalized with.
     """
     before, after = treated.before, treated.after
     if not treated.changed:
         return f"<h2>{_text(name)}</h2>\n<p>{len(before)} messages, nothing to change.</p>\n"
     counts = f"{len(before)} stored entries, {len(after)} messages to send"
-    rows = "".join(_row(pair) for pair in align(before, after, treated.records))
+    rows = "".join(_row(pair) for pair in align(treated, options))
     return f"""<h2>{_text(name)}</h2>
 <p>{counts}. {_text(summarize(treated.records))}.</p>
 <table>

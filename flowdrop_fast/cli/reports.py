@@ -7,10 +7,28 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from flowdrop_fast import Record
-from flowdrop_fast._results import DROP_KINDS, INTERRUPTED_RESULT
+from flowdrop_fast._results import (
+    DROP_KINDS,
+    INTERRUPTED_RESULT,
+    MERGED_SYSTEM,
+    MOVED_RESULT,
+    MOVED_SYSTEM,
+    REIDENTIFIED_CALL,
+    REIDENTIFIED_RESULT,
+)
 
 if TYPE_CHECKING:
     from .work import Totals
+
+
+_VERBS = {
+    INTERRUPTED_RESULT: "made",
+    MOVED_RESULT: "moved",
+    MOVED_SYSTEM: "moved",
+    MERGED_SYSTEM: "merged",
+    REIDENTIFIED_CALL: "renamed",
+    REIDENTIFIED_RESULT: "renamed",
+}
 
 
 def summarize(records: Iterable[Record]) -> str:
@@ -39,7 +57,7 @@ def summary_rows(totals: Totals, set_aside: bool) -> list[tuple[str, str]]:
         set_aside: whether lines that cannot be read were set aside.
     """
     rows = [("conversations", totals.conversations), ("changed", totals.changed)]
-    for verb in ("dropped", "made", "moved"):
+    for verb in ("dropped", "made", "moved", "merged", "renamed", "changed"):
         counts = [(f"  {kind}", n) for kind, n in totals.kinds.items() if verb_of(kind) == verb]
         if counts:
             rows.append((verb, sum(n for _, n in counts)))
@@ -50,10 +68,14 @@ def summary_rows(totals: Totals, set_aside: bool) -> list[tuple[str, str]]:
 
 
 def verb_of(kind: str) -> str:
-    """Whether a kind of record tells of something dropped, made or moved."""
+    """What was done where a kind of record is told: dropped, made, moved or renamed.
+
+    >>> verb_of("orphan_result"), verb_of("moved_system"), verb_of("reidentified_call")
+    ('dropped', 'moved', 'renamed')
+    """
     if kind in DROP_KINDS:
         return "dropped"
-    return "made" if kind == INTERRUPTED_RESULT else "moved"
+    return _VERBS.get(kind, "changed")
 
 
 def printable(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from .codec import CODEC
 from .console import Console
-from .conversations import Path
+from .conversations import Options, Path
 from .errors import CLEAN, FAILED, FINDINGS, RunError
 from .journal import Journal, State
 from .pool import Pool, run_here
@@ -40,6 +40,7 @@ class Request:
         paths: the inputs.
         output: where the conversations go.
         path: the keys that lead to the messages; None to look where they usually are.
+        options: those of normalization.
         layout: `json` or `jsonl`; None to look.
         errors: where lines that cannot be read are set aside.
         failing: whether such a line stops the run.
@@ -55,6 +56,7 @@ class Request:
     paths: list[str]
     output: str
     path: Path | None
+    options: Options
     layout: str | None
     errors: str | None
     failing: bool
@@ -85,6 +87,7 @@ class _Run:
         self.settings = Settings(
             rewriting=not request.checking,
             path=request.path,
+            options=request.options,
             failing=request.failing,
             reporting=request.report is not None,
             detailed=request.checking,
@@ -192,6 +195,7 @@ class _Run:
         return {
             "inputs": inputs,
             "path": request.path,
+            "options": request.options,
             "layout": request.layout,
             "failing": request.failing,
             "errors": request.errors and os.path.abspath(request.errors),

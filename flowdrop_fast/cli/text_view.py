@@ -9,7 +9,7 @@ from itertools import zip_longest
 
 from .alignment import DROPPED, KEPT, MADE, MOVED_AWAY, MOVED_HERE, Pair, align
 from .cells import Cell, make_cell
-from .conversations import Treated
+from .conversations import Options, Treated
 from .reports import printable, summarize
 
 MARKS = {KEPT: " ", DROPPED: "-", MADE: "+", MOVED_AWAY: "<", MOVED_HERE: ">"}
@@ -23,12 +23,13 @@ FAINT = "2"
 COLOURS = {KEPT: "", DROPPED: "9;31", MADE: "32", MOVED_AWAY: "33", MOVED_HERE: "36"}
 
 
-def draw(name: str, treated: Treated, width: int, colour: bool) -> Iterator[str]:
+def draw(name: str, treated: Treated, options: Options, width: int, colour: bool) -> Iterator[str]:
     """The lines of the view, without their ends.
 
     Args:
         name: what the conversation is called.
         treated: the conversation, before and after.
+        options: those that it was normalized with.
         width: columns to fill; at least 60 are taken.
         colour: whether to colour what changed, and strike out what was dropped.
     """
@@ -42,7 +43,7 @@ def draw(name: str, treated: Treated, width: int, colour: bool) -> Iterator[str]
     yield from textwrap.wrap(summarize(treated.records), drawing.width)
     yield ""
     yield from drawing.head()
-    for pair in align(before, after, treated.records):
+    for pair in align(treated, options):
         yield from drawing.pair(pair)
     if treated.records:
         yield ""

@@ -7,15 +7,16 @@ Runs in this process or in a worker; everything here can be pickled. How the pie
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import IO, Any
 
-from flowdrop_fast import Record, explain_conversation
+from flowdrop_fast import Explanation, Record, explain_conversation
 
 from .codec import dumps, load, loads
-from .conversations import Path, find_messages
+from .conversations import Options, Path, find_messages
 from .errors import RunError, UnreadableError
 from .layout import BYTE_ORDER_MARK, UTF_16_MARKS, indent_of
 from .reports import printable, summarize
@@ -35,6 +36,7 @@ class Settings:
     Attributes:
         rewriting: whether the normalized text is wanted.
         path: the keys that lead to the messages; None to look where they usually are.
+        options: those of normalization.
         failing: whether a line that cannot be read stops the run.
         reporting: whether every record is wanted, for the report.
         detailed: whether listing a conversation lists its records too.
@@ -42,6 +44,7 @@ class Settings:
 
     rewriting: bool = True
     path: Path | None = None
+    options: Options = field(default_factory=dict)
     failing: bool = True
     reporting: bool = False
     detailed: bool = False
@@ -274,11 +277,12 @@ def treat_lines(data: bytes, task: Task, settings: Settings, offset: int) -> Res
     result = Result(lines=len(lines) - (not lines[-1]))
     totals = result.totals
     place = _Place(lines, offset)
+    explain = _explainer(settings)
     for number, raw in enumerate(lines):
         try:
             value, write = load(raw)
             before, holder, key = find_messages(value, settings.path)
-            after, _, records = explain_conversation(before)
+            after, _, records = explain(before)
             if not records and before == after:
                 totals.conversations += 1
                 output.append(raw)
@@ -327,7 +331,7 @@ def treat_document(data: bytes, task: Task, settings: Settings, offset: int) -> 
     try:
         value = loads(data)
         before, holder, key = find_messages(value, settings.path)
-        after, _, records = explain_conversation(before)
+        after, _, records = _explainer(settings)(before)
         changed = bool(records) or before != after
         if changed and settings.rewriting:
             if holder is None:
@@ -349,6 +353,12 @@ def treat_document(data: bytes, task: Task, settings: Settings, offset: int) -> 
         if records or task.listing:
             _tell(result, task, settings, first, records, place)
     return result
+
+
+def _explainer(settings: Settings) -> Callable[[list[Any]], Explanation]:
+    if not settings.options:
+        return explain_conversation
+    return partial(explain_conversation, **settings.options)
 
 
 class _Place:
