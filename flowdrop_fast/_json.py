@@ -31,11 +31,20 @@ from typing import Any
 
 from ._backend import backend
 
-orjson: Any
-try:
-    orjson = importlib.import_module("orjson")
-except ImportError:
-    orjson = None
+# Older ones overflow the stack, and so end the process, on text that nests deeply.
+_SAFE_ORJSON = (3, 9, 15)
+
+
+def _safe_orjson() -> Any:
+    try:
+        module = importlib.import_module("orjson")
+    except ImportError:
+        return None
+    version = tuple(int(part) for part in re.findall(r"[0-9]+", module.__version__)[:3])
+    return module if version >= _SAFE_ORJSON else None
+
+
+orjson = _safe_orjson()
 
 Writer = Callable[[Any], bytes]
 

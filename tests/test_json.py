@@ -210,3 +210,11 @@ def test_digits_in_a_row(backend, text, count):
 def test_no_digits_in_a_row_are_no_question(backend):
     with pytest.raises(ValueError, match="count must be 1 or more"):
         backend.has_digits_in_a_row(b"1", 0)
+
+
+@pytest.mark.parametrize(
+    ("version", "used"), [("3.8.3", False), ("3.9.14", False), ("3.9.15", True), ("3.10.0", True)]
+)
+def test_an_orjson_that_overflows_the_stack_is_not_used(monkeypatch, version, used):
+    monkeypatch.setattr(_json.orjson, "__version__", version)
+    assert (_json._safe_orjson() is not None) == used
