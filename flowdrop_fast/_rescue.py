@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from ._content import is_interrupted
 from ._reading import (
     CALL_ID_KEYS,
+    UNUSABLE,
     is_a,
     lookup,
     read_call,
@@ -28,6 +29,8 @@ from ._rewriting import with_calls, with_id
 
 Fields = dict[Any, Any]
 
+NEEDS_READING = object()
+
 
 def rescue_ids(entries: list[Any], interrupted: str, changes: list[Note]) -> list[Any]:
     """Give every call an id of its own, and every result the id of the call it belongs to.
@@ -40,6 +43,8 @@ def rescue_ids(entries: list[Any], interrupted: str, changes: list[Note]) -> lis
     Returns:
         The entries, those with a new id as shallow copies.
     """
+    if _has_ids_of_its_own(entries):
+        return entries
     rows = [_read_row(entry, interrupted) for entry in entries]
     namer = _Namer(id for row in rows if row is not None for id in _ids_of(row))
     ledger = _Ledger()
@@ -60,6 +65,51 @@ def rescue_ids(entries: list[Any], interrupted: str, changes: list[Note]) -> lis
                 metadata = row.metadata if row.lifted else None
                 rescued[index] = with_id(row.fields, metadata, call.id)
     return rescued
+
+
+def _has_ids_of_its_own(entries: list[Any]) -> bool:
+    """Whether each call has a usable id that no other has, and each result a usable one.
+
+    Then there is nothing to rename. It is what most histories are like, so they are not read as
+    closely as the others: what is odd in any way is left to those who do.
+    """
+    declared: set[str] = set()
+    try:
+        for entry in entries:
+            if type(entry) is not dict:
+                return False
+            role = entry.get("role")
+            if type(role) is not str:
+                return False
+            if role == "assistant":
+                calls = entry.get("tool_calls")
+                if calls is None or calls == []:
+                    calls = _of_metadata(entry, "tool_calls")
+                if calls is None:
+                    continue
+                if type(calls) is not list:
+                    return False
+                for call in calls:
+                    usable = read_call(call)
+                    if usable is None or usable[0] in declared:
+                        return False
+                    declared.add(usable[0])
+            elif role == "tool":
+                id = entry.get("tool_call_id")
+                if id is None:
+                    id = _of_metadata(entry, "tool_call_id")
+                if type(id) is not str or id.strip() in UNUSABLE:
+                    return False
+    except Exception:  # a stored key's own __eq__ may raise
+        return False
+    return True
+
+
+def _of_metadata(entry: Fields, key: str) -> Any:
+    metadata = entry.get("metadata")
+    if metadata is None:
+        return None
+    return metadata.get(key) if type(metadata) is dict else NEEDS_READING
 
 
 class _Row(NamedTuple):

@@ -481,6 +481,12 @@ def test_a_turn_that_calls_nothing_is_not_the_nearest(backend):
         assert ("a", "search", "1") in pairs(messages)
 
 
+@pytest.mark.parametrize("metadata", ["text", "{}", '{"tool_call_id": ""}', 5, {}, [1]])
+def test_metadata_in_which_there_is_no_id(backend, metadata):
+    messages = rescued(backend, turn("a"), {**nameless("1"), "metadata": metadata})
+    assert pairs(messages) == [("a", "search", "1")]
+
+
 def test_a_usable_id_that_no_call_has_is_no_missing_id(backend):
     explanation = backend.explain_conversation([turn("a"), result("x")], ids="rescue")
     assert notes(explanation) == [("interrupted_result", 0, "a"), ("orphan_result", 1, "x")]
