@@ -6,9 +6,10 @@ cd "$(dirname "$0")/../.."
 
 home=$(mktemp -d)
 python -m venv "$home"
+"$home/bin/pip" install -q "pip>=25.1" # the first that knows dependency groups
 case $1 in
-native) FLOWDROP_FAST_BUILD=require "$home/bin/pip" install -q '.[test]' ;;
-pure) FLOWDROP_FAST_BUILD=pure "$home/bin/pip" install -q '.[test]' ;;
+native) FLOWDROP_FAST_BUILD=require "$home/bin/pip" install -q . --group suite ;;
+pure) FLOWDROP_FAST_BUILD=pure "$home/bin/pip" install -q . --group suite ;;
 *) exit 2 ;;
 esac
 "$home/bin/python" tools/test_installed.py "$1"

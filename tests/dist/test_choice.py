@@ -30,7 +30,12 @@ def take(offered: Path, place: Path, python: str, abi: str, platform: str) -> st
     return name.removeprefix(f"flowdrop_fast-{VERSION}-").removesuffix(".whl")
 
 
-SOME = ["cp310-manylinux_x86_64", "cp315t-musllinux_aarch64", "cp314-macosx_arm64", "cp314t-win_amd64"]
+SOME = [
+    "cp310-manylinux_x86_64",
+    "cp315t-musllinux_aarch64",
+    "cp314-macosx_arm64",
+    "cp314t-win_amd64",
+]
 
 
 @pytest.mark.parametrize("name", SOME)
@@ -59,5 +64,3 @@ def test_the_pure_wheel_elsewhere(
     offered: Path, tmp_path: Path, python: str, abi: str, platform: str
 ) -> None:
     assert take(offered, tmp_path / "taken", python, abi, platform) == PURE
-
-

@@ -22,7 +22,9 @@ def identifiers(root: Path, config: Path, platform: str, *more: str) -> list[str
     """Ask cibuildwheel what it would build."""
     command = [sys.executable, "-m", "cibuildwheel", "--print-build-identifiers"]
     command += ["--config-file", str(config), "--platform", platform, *more]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(
+        command, cwd=root, capture_output=True, text=True, check=True, timeout=120
+    )
     return done.stdout.split()
 
 
@@ -32,7 +34,9 @@ def of(wheels: list[str], *systems: str) -> list[str]:
 
 def test_the_list_is_that_of_the_readers_table(wheels: list[str]) -> None:
     systems = [name for archs in PLATFORMS.values() for names in archs.values() for name in names]
-    assert sorted(wheels) == sorted(f"{python}-{system}" for python in PYTHONS for system in systems)
+    assert sorted(wheels) == sorted(
+        f"{python}-{system}" for python in PYTHONS for system in systems
+    )
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
@@ -55,7 +59,11 @@ def test_the_workflow_has_a_runner_for_each(root: Path, wheels: list[str]) -> No
     [
         (" cp315t-*", "", "linux"),
         ('archs = ["x86_64", "arm64"]', 'archs = ["arm64"]', "macos"),
-        ("[tool.cibuildwheel.windows]", '[tool.cibuildwheel.windows]\nskip = "*-win_arm64"', "windows"),
+        (
+            "[tool.cibuildwheel.windows]",
+            '[tool.cibuildwheel.windows]\nskip = "*-win_arm64"',
+            "windows",
+        ),
         ('build = "cp310-*', 'skip = "*-musllinux_*"\nbuild = "cp310-*', "linux"),
     ],
 )

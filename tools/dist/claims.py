@@ -116,7 +116,7 @@ class Verification:
         place = self.place / f"{backend}-{artefacts.stem_of(interpreter)}"
         bin = installing.environment(self.tools, interpreter, place)
         installing.install_alone(bin, wheel, backend)
-        installing.install_tests(bin, wheel)
+        installing.install_tests(bin, tree)
         return installing.run_suite(bin, tree, backend, *more)
 
     # ---- What is said of it ----------------------------------------------------------------------
@@ -238,18 +238,22 @@ class Verification:
 
         with self.claim("memory: suite and thread stress under AddressSanitizer and UBSan") as claim:
             _, tree = self.built()
-            sanitized = memory.sanitizers()
+            logs = self.place / "sanitizer"
+            sanitized = memory.sanitizers(logs)
             if release is None:
                 raise NotProved("no interpreter with headers")
             bin = memory.install(self.tools, release, tree, self.place / "asan", **memory.SANITIZED)
             outcome = memory.run_tests(
                 bin, tree, memory.SANITIZED_TESTS, STRESS_SECONDS="1", **sanitized
             )
+            if said := memory.reports(logs):
+                print(said)
+                raise Failed(f"a sanitizer says: {said.strip('= ').splitlines()[1][:100]}")
             claim.note(f"{release}: {memory.must_pass(outcome)}")
             bad = memory.planted(tree, self.place / "overrun", memory.SIZED, memory.OVERRUN)
             bin = memory.install(self.tools, release, bad, self.place / "asan-bad", **memory.SANITIZED)
-            code, said = memory.run_tests(bin, bad, ["tests/test_vectors.py"], **sanitized)
-            if code == 0 or "AddressSanitizer" not in said:
+            code, _ = memory.run_tests(bin, bad, ["tests/test_vectors.py"], **sanitized)
+            if code == 0 or "AddressSanitizer" not in memory.reports(logs):
                 raise Failed("a planted write past the end of an array is not seen")
 
     def fuzzing(self, found: list[Interpreter], seconds: int) -> None:

@@ -36,9 +36,9 @@ def install_alone(bin: Path, wheel: Path, backend: str) -> None:
         raise Failed(f"flowdrop-fast --version says: {said.strip()}")
 
 
-def install_tests(bin: Path, wheel: Path) -> None:
-    wanted = f"flowdrop-fast[test] @ {wheel.as_uri()}"
-    run([bin / "python", "-m", "pip", "install", "-q", wanted], cwd=bin.parent)
+def install_tests(bin: Path, tree: Path) -> None:
+    group = f"{tree / 'pyproject.toml'}:suite"
+    run([bin / "python", "-m", "pip", "install", "-q", "--group", group], cwd=bin.parent)
 
 
 def run_suite(bin: Path, tree: Path, backend: str, *more: str, **env: str) -> str:

@@ -51,7 +51,7 @@ def install(tools: Tools, interpreter: Interpreter, tree: Path, place: Path, **e
         raise NotProved(f"{interpreter} has no headers here")
     bin = environment(tools, interpreter, place)
     command = [bin / "python", "-m", "pip", "install", "-q"]
-    run([*command, "pytest", "hypothesis", "pydantic"], cwd=place)
+    run([*command, "--group", f"{tree / 'pyproject.toml'}:suite"], cwd=place)
     run(
         [*command, "--no-deps", tree],
         cwd=place,
@@ -82,7 +82,7 @@ def must_pass(outcome: tuple[int, str]) -> str:
     return last_line(said)
 
 
-def sanitizers() -> dict[str, str]:
+def sanitizers(logs: Path) -> dict[str, str]:
     """Return the environment in which an interpreter without sanitizers loads code with them."""
     gcc = need("gcc")
     libraries = []
@@ -96,10 +96,16 @@ def sanitizers() -> dict[str, str]:
         libraries.append(str(path.resolve()))
     return {
         "LD_PRELOAD": " ".join(libraries),
-        "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0:exitcode=86",
-        "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+        # To files: what pytest has captured dies with the process.
+        "ASAN_OPTIONS": f"detect_leaks=0:exitcode=86:log_path={logs}",
+        "UBSAN_OPTIONS": f"print_stacktrace=1:halt_on_error=1:log_path={logs}",
         "PYTHONMALLOC": "malloc",
     }
+
+
+def reports(logs: Path) -> str:
+    """Return what the sanitizers wrote."""
+    return "\n".join(path.read_text() for path in sorted(logs.parent.glob(f"{logs.name}.*")))
 
 
 def fuzz(tools: Tools, interpreter: Interpreter, tree: Path, place: Path, seconds: int) -> str:

@@ -11,7 +11,6 @@ from .verdicts import Failed, NotProved
 
 PYODIDE = "pyodide@314.0.7"  # Python 3.14; newer ones ask for a newer node
 PLATFORM = "pyemscripten_2026_0_wasm32"
-TESTS_NEED = ["pytest", "hypothesis", "pydantic", "pytest-benchmark", "build"]
 MEGABYTES = 256  # of stack: some tests nest deeper than what node usually has room for
 
 
@@ -32,7 +31,7 @@ def run_suite(tools: Tools, wheel: Path, tree: Path, place: Path) -> str:
     command = [tools("python"), "-m", "pip", "download", "-q", "-d", wheels]
     command += ["--only-binary", ":all:", "--python-version", "3.14", "--implementation", "cp"]
     command += ["--abi", "cp314", "--abi", "none", "--platform", PLATFORM]
-    run([*command, *TESTS_NEED], cwd=place)
+    run([*command, "--group", f"{tree / 'pyproject.toml'}:suite"], cwd=place)
     shutil.copy(wheel, wheels)
     script = Path(__file__).parent / "pyodide.mjs"
     shell = f'ulimit -s {MEGABYTES * 1024} && exec "$0" "$@"'
