@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 
 import pytest
 from hypothesis import given
@@ -65,28 +64,6 @@ def test_whatever_is_no_json_says_so(text):
             codec.load(text)
     else:
         assert same(codec.load(text)[0], expected)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [b"18446744073709551616", b"-9223372036854775809", b"[1,-99999999999999999999]", b"1" * 40],
-)
-def test_long_integers_stay_integers(text):
-    assert codec.CODEC == "orjson"
-    assert codec.has_long_integer(text)
-    assert json.loads(text) == codec.load(text)[0]
-
-
-@pytest.mark.parametrize("text", [b"18446744073709551", b'"12345678901234567890123"', b"{}", b""])
-def test_other_digits_cost_nothing(text):
-    assert not codec.has_long_integer(text)
-
-
-@given(st.text('0129.e-a "', max_size=70).map(str.encode), st.integers(1, 25))
-def test_both_searches_agree(text, count):
-    expected = codec._search_digits_in_a_row(text, count)
-    assert codec._has_digits_in_a_row(text, count) == expected
-    assert expected == bool(re.search(rb"[0-9]{%d}" % count, text))
 
 
 @pytest.mark.parametrize("depth", [200, 260, 700])

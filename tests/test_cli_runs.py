@@ -563,12 +563,12 @@ class TestDeath:
             textwrap.dedent("""
                 import os
                 from flowdrop_fast.cli import work
-                load = work.load
+                read = work.read
                 def deadly(raw):
                     if b"POISON" in raw:
                         os.kill(os.getpid(), 11)
-                    return load(raw)
-                work.load = deadly
+                    return read(raw)
+                work.read = deadly
             """)
         )
         file, expected = big

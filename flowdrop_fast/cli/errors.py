@@ -9,7 +9,7 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 
-class UnreadableError(Exception):
+class UnreadableError(ValueError):
     """A text that holds no conversation.
 
     Attributes:

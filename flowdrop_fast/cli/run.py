@@ -10,7 +10,8 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .codec import CODEC
+from flowdrop_fast import _json
+
 from .console import Console
 from .conversations import Options, Path
 from .errors import CLEAN, FAILED, FINDINGS, RunError
@@ -201,7 +202,7 @@ class _Run:
             "errors": request.errors and os.path.abspath(request.errors),
             "report": request.report and os.path.abspath(request.report),
             "task_bytes": RANGE_BYTES,
-            "codec": CODEC,
+            "json": "json" if _json.orjson is None else "orjson",
         }
 
     def _commit(self) -> None:

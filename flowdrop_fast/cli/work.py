@@ -14,10 +14,11 @@ from functools import partial
 from typing import IO, Any
 
 from flowdrop_fast import Explanation, Record, explain_conversation
+from flowdrop_fast._json import dumps, read
 
-from .codec import dumps, load, loads
+from .codec import as_unreadable, dump_document, load
 from .conversations import Options, Path, find_messages
-from .errors import RunError, UnreadableError
+from .errors import RunError
 from .layout import BYTE_ORDER_MARK, UTF_16_MARKS, indent_of
 from .reports import printable, summarize
 from .sinks import Place, PlaceSink
@@ -280,7 +281,7 @@ def treat_lines(data: bytes, task: Task, settings: Settings, offset: int) -> Res
     explain = _explainer(settings)
     for number, raw in enumerate(lines):
         try:
-            value, write = load(raw)
+            value, write = read(raw)
             before, holder, key = find_messages(value, settings.path)
             after, _, records = explain(before)
             if not records and before == after:
@@ -293,11 +294,12 @@ def treat_lines(data: bytes, task: Task, settings: Settings, offset: int) -> Res
                 else:
                     holder[key] = after
                 text = write(value)
-        except UnreadableError as error:
+        except (ValueError, MemoryError) as error:
             if not raw or raw.isspace():
                 output.append(raw)
                 continue
-            note_unreadable(result, number, error.reason, raw, place.of(number))
+            reason = as_unreadable(error).reason
+            note_unreadable(result, number, reason, raw, place.of(number))
             if settings.failing:
                 break
             if number == len(lines) - 1 and output:
@@ -329,7 +331,7 @@ def treat_document(data: bytes, task: Task, settings: Settings, offset: int) -> 
     first = data[: len(data) - len(data.lstrip())].count(b"\n")
     place = _Place([data], offset)
     try:
-        value = loads(data)
+        value, write = load(data)
         before, holder, key = find_messages(value, settings.path)
         after, _, records = _explainer(settings)(before)
         changed = bool(records) or before != after
@@ -339,13 +341,14 @@ def treat_document(data: bytes, task: Task, settings: Settings, offset: int) -> 
             else:
                 holder[key] = after
         if settings.rewriting and task.several:
-            result.write(dumps(value) + b"\n")
+            result.write(write(value) + b"\n")
         elif settings.rewriting and changed:
-            result.write(_between_blanks(data, dumps(value, indent_of(data))))
+            result.write(_between_blanks(data, dump_document(value, indent_of(data))))
         elif settings.rewriting:
             result.write(data)
-    except UnreadableError as error:
-        note_unreadable(result, error.line or first, error.reason, data, offset)
+    except ValueError as error:
+        what = as_unreadable(error)
+        note_unreadable(result, what.line or first, what.reason, data, offset)
         return result
     result.totals.conversations = 1
     if changed:
