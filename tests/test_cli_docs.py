@@ -72,3 +72,11 @@ def test_every_option_is_in_the_docs():
         )
         for option in re.findall(r"--[a-z][a-z-]+", done.stdout.decode()):
             assert option in docs or option in ("--help", "--output", "--jobs", "--quiet"), option
+
+
+def test_the_links_in_the_readme_lead_somewhere():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)\)", readme)
+    assert len(targets) > 5
+    for target in targets:
+        assert (ROOT / target).is_file(), target
