@@ -215,8 +215,11 @@ def read_call(call: object) -> tuple[str, dict[Any, Any], bool] | None:
     for key in CALL_ID_KEYS:
         value = lookup(mapping, key)
         clean = usable_id(value)
-        if clean is not None:
-            if needs_cleaning(value, clean):
-                return clean, {**mapping, key: clean}, True
+        if clean is not None and not needs_cleaning(value, clean):
             return clean, mapping, False
+        if clean is not None:
+            try:
+                return clean, {**mapping, key: clean}, True
+            except Exception:  # the same key's __eq__, which did not raise just now
+                return None
     return None
