@@ -31,7 +31,7 @@ LEFT_OUT = tuple(
 )
 ENGINES = ("arrow", "ray", "spark")  # modules that import what only an extra brings
 # What Pyodide has not: processes, threads, a clock of the thread's, blocks that are counted.
-NEEDS_MORE = re.compile(r"import (subprocess|threading)\n|thread_time|getallocatedblocks")
+NEEDS_MORE = re.compile(r"import (subprocess|threading)\n|thread_time|getallocatedblocks|from test_scaling")
 
 
 def check_installed(backend: str) -> None:
