@@ -169,20 +169,29 @@ def _is_part(value: Any) -> bool:
 
 
 def merge_system(rows: list[Fields]) -> Fields:
-    """One system row of several: texts joined by a blank line, parts in their order."""
+    """One system row of several: texts joined by a blank line, parts in their order.
+
+    Blank texts add nothing. Where there are no others, the first stands for all.
+    """
     if len(rows) == 1:
         return rows[0]
     kept: Fields = {}
     for row in rows:
         for key in row.keys() - FLAT_KEYS:
             kept.setdefault(key, row[key])
-    contents = [row["content"] for row in rows if row["content"]]
+    contents = [row["content"] for row in rows if not _is_blank(row["content"])]
     content: Any
-    if all(type(content) is str for content in contents):
+    if not contents:
+        content = rows[0]["content"]
+    elif all(type(content) is str for content in contents):
         content = "\n\n".join(contents)
     else:
         content = [part for content in contents for part in _as_parts(content)]
     return {"role": "system", "content": content, **{key: kept[key] for key in sorted(kept)}}
+
+
+def _is_blank(content: Any) -> bool:
+    return type(content) is str and not content.strip()
 
 
 def _as_parts(content: Any) -> list[Any]:

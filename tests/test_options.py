@@ -884,11 +884,12 @@ def test_the_first_is_moved_and_the_others_join_it(backend):
     [
         (["", ""], ""),
         (["", "a", "", "b", None], "a\n\nb"),
-        (["a", " "], "a\n\n "),
+        (["a", " ", "\n"], "a"),
+        ([" ", "", "\n"], " "),
         ([{"a": 1}, 5], '{"a":1}\n\n5'),
     ],
 )
-def test_empty_texts_add_no_blank_lines(backend, texts, text):
+def test_blank_texts_add_no_blank_lines(backend, texts, text):
     assert merged(backend, *map(system, texts)) == [system(text)]
 
 

@@ -28,13 +28,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("ignore"))
 
 
-@pytest.fixture(scope="session")
-def normalized() -> dict[str, list[Any]]:
-    """Every vector and every generated history, normalized, by name."""
+# What comes out is sendable whatever was asked for. What options pass on that the rule does not
+# (open calls, kept keys, typed parts) is the caller's to answer for, and no judge is asked.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "rescued": {"ids": "rescue", "interrupted": "This tool never ran."},
+    "merged": {"ids": "rescue", "system": "merge", "copy": False},
+}
+EVERY = {"default": 1, "rescued": 2, "merged": 4}  # of the generated histories, for time's sake
+
+
+@pytest.fixture(scope="session", params=list(OPTIONS))
+def normalized(request: pytest.FixtureRequest) -> dict[str, list[Any]]:
+    """Every vector and every generated history, normalized, by name; fewer of them with options."""
     from histories import GENERATED, generated, vectors
 
     from flowdrop_fast import normalize_conversation
 
-    inputs = {**vectors(), **generated()}
-    assert len(inputs) > GENERATED
-    return {name: list(normalize_conversation(rows).messages) for name, rows in inputs.items()}
+    options, every = OPTIONS[request.param], EVERY[request.param]
+    # Without the option this one loses its only call, of a tool that no provider takes: "no id".
+    misnamed = {"call-not-a-mapping"} if "ids" in options else set()
+    inputs = {**vectors(), **dict(list(generated().items())[::every])}
+    assert len(inputs) > GENERATED // every
+    return {
+        name: list(normalize_conversation(rows, **options).messages)
+        for name, rows in inputs.items()
+        if name not in misnamed
+    }
