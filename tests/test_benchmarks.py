@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent
 # At the end: an installed flowdrop_fast, rather than the clone's, is the one to test.
 sys.path.append(str(ROOT))
 
-from benchmarks import histories, instructions, measuring, peers, ratios  # noqa: E402
+from benchmarks import histories, instructions, measuring, options, peers, ratios  # noqa: E402
 
 
 def explained(data: bytes) -> Any:
@@ -286,3 +286,21 @@ def test_instruction_table_is_replaced_for_one_interpreter_only() -> None:
     assert both.index("## Python A") < both.index("## Python B")
     again = instructions.updated(both, "## Python B", "new")
     assert again == both.replace("old", "new")
+
+
+def test_a_history_of_one_id_is_clean_but_for_that() -> None:
+    rows = options.one_id_for_all(60)
+    calls = [call for row in rows for call in row.get("tool_calls", ())]
+    assert len(calls) > 10
+    assert {call.get("tool_call_id", call.get("id")) for call in calls} == {"call"}
+    assert _pure.normalize_conversation(rows).dropped > len(calls)
+    rescued = _pure.normalize_conversation(rows, ids="rescue")
+    assert (len(rescued.messages), rescued.dropped) == (len(rows), 0)
+
+
+def test_the_table_of_costs_has_a_row_for_every_option() -> None:
+    lines = options.table(messages=20, rounds=2).splitlines()
+    assert len(lines) == 2 + len(options.OPTIONS) + 1
+    for option, line in zip(options.OPTIONS, lines[2:], strict=False):
+        assert line.startswith(f"| `{option}` | ")
+        assert all(float(cell) > 0 for cell in line.split(" | ")[1:4])
