@@ -177,6 +177,30 @@ class TestCheck:
         done = run("check", "-", stdin=compact(stored))
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
+    def test_strictly_it_is_one(self):
+        stored = [{"role": "user", "content": 1, "metadata": {}}, {"role": "user", "content": "2"}]
+        done = run("check", "--strict", "-", stdin=compact(stored))
+        assert done.returncode == 1
+        found = "Entry 0 is not a flat row of text, normalization would lift it to that shape."
+        assert done.stdout.decode().splitlines() == [
+            "<stdin>:1: 1 changed (1 reshaped_message)",
+            f"  reshaped_message: {found}",
+        ]
+
+    def test_strictly_nothing_is_told_twice(self):
+        lists = [[{"role": "tool", "content": "x", "tool_call_id": "c1"}, {"role": "user"}, 5]]
+        done = run("check", "--strict", "-", stdin=b"".join(map(compact, lists)))
+        kinds = [line.split(":")[0].strip() for line in done.stdout.decode().splitlines()[1:]]
+        assert kinds == ["orphan_result", "reshaped_message", "not_a_message"]
+
+    def test_strictly_what_was_normalized_is_clean(self):
+        normalized = run("normalize", EXAMPLES / "crashed_run.json").stdout
+        assert run("check", "--strict", "-", stdin=normalized).returncode == 0
+
+    def test_strictly_goes_with_no_option(self):
+        done = run("check", "--strict", "--ids", "rescue", "-", stdin=b"[]")
+        assert (done.returncode, done.stdout) == (2, b"")
+
     def test_what_was_normalized_is_clean(self):
         normalized = run("normalize", EXAMPLES / "crashed_run.json").stdout
         assert run("check", "-", stdin=normalized).returncode == 0

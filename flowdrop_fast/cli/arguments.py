@@ -56,6 +56,11 @@ def parse(words: list[str] | None) -> argparse.Namespace:
     _add_normalize(parsers["normalize"])
     for verb in ("check", "normalize"):
         _add_run(parsers[verb])
+    parsers["check"].add_argument(
+        "--strict",
+        action="store_true",
+        help="report messages that are not flat rows of text yet, too: is this sendable as it is?",
+    )
     _add_explain(parsers["explain"])
     options = parser.parse_args(words)
     options.normalization = _normalization_options(parsers[options.verb], options)
@@ -210,6 +215,8 @@ def _refuse_contradictions(parser: argparse.ArgumentParser, options: argparse.Na
     if options.on_error == "fail" and options.errors is not None:
         parser.error("--errors sets lines aside, --on-error fail stops at them: choose one")
     if options.verb == "check":
+        if options.strict and options.normalization:
+            parser.error("--strict asks about what is stored, which no option changes")
         outputs = [options.report, options.errors]
     else:
         if options.on_error == "collect" and options.errors is None:

@@ -50,6 +50,7 @@ def check_or_normalize(options: argparse.Namespace) -> int:
             output="-" if checking else options.output,
             path=options.messages_path,
             options=options.normalization,
+            strict=checking and options.strict,
             layout=None if options.format == "auto" else options.format,
             errors=options.errors,
             failing=options.failing,

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from flowdrop_fast import Record, explain_conversation
+from flowdrop_fast import Explanation, Record, check_conversation, explain_conversation
 
 from .errors import UnreadableError
 
@@ -154,3 +154,29 @@ def describe(value: Any) -> str:
     if isinstance(value, str):
         return "a string"
     return "a list" if isinstance(value, list) else "an object"
+
+
+def explain_strictly(messages: list[Any]) -> Explanation:
+    """What `explain_conversation` says, and a record for each row that is not flat yet.
+
+    >>> explain_strictly([{"role": "user", "content": None}]).records[0].sentence
+    'Entry 0 is not a flat row of text, normalization would lift it to that shape.'
+    """
+    explanation = explain_conversation(messages)
+    told = {(record.kind, record.index) for record in explanation.records}
+    reshaped = [
+        Record(
+            finding.kind,
+            finding.index,
+            None,
+            f"{finding.sentence[:-1]}, normalization would {finding.cure}.",
+        )
+        for finding in check_conversation(messages)
+        if (finding.kind, finding.index) not in told
+    ]
+    records = sorted(explanation.records + reshaped, key=_index_of)
+    return explanation._replace(records=records)
+
+
+def _index_of(record: Record) -> int:
+    return record.index

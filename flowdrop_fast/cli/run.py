@@ -42,6 +42,7 @@ class Request:
         output: where the conversations go.
         path: the keys that lead to the messages; None to look where they usually are.
         options: those of normalization.
+        strict: whether rows that are not flat yet are findings, too.
         layout: `json` or `jsonl`; None to look.
         errors: where lines that cannot be read are set aside.
         failing: whether such a line stops the run.
@@ -58,6 +59,7 @@ class Request:
     output: str
     path: Path | None
     options: Options
+    strict: bool
     layout: str | None
     errors: str | None
     failing: bool
@@ -92,6 +94,7 @@ class _Run:
             failing=request.failing,
             reporting=request.report is not None,
             detailed=request.checking,
+            strict=request.strict,
         )
         self.state = State()
         self.journal: Journal | None = None

@@ -17,7 +17,7 @@ from flowdrop_fast import Explanation, Record, explain_conversation
 from flowdrop_fast._json import dumps, read
 
 from .codec import as_unreadable, dump_document, load
-from .conversations import Options, Path, find_messages
+from .conversations import Options, Path, explain_strictly, find_messages
 from .errors import RunError
 from .layout import BYTE_ORDER_MARK, UTF_16_MARKS, indent_of
 from .reports import printable, summarize
@@ -41,6 +41,7 @@ class Settings:
         failing: whether a line that cannot be read stops the run.
         reporting: whether every record is wanted, for the report.
         detailed: whether listing a conversation lists its records too.
+        strict: whether rows that are not flat yet are to be reported, too.
     """
 
     rewriting: bool = True
@@ -49,6 +50,7 @@ class Settings:
     failing: bool = True
     reporting: bool = False
     detailed: bool = False
+    strict: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,6 +361,8 @@ def treat_document(data: bytes, task: Task, settings: Settings, offset: int) -> 
 
 
 def _explainer(settings: Settings) -> Callable[[list[Any]], Explanation]:
+    if settings.strict:
+        return explain_strictly
     if not settings.options:
         return explain_conversation
     return partial(explain_conversation, **settings.options)
