@@ -299,7 +299,7 @@ def run_pass(
             drops.append((NO_ROLE, index, None))
             continue
         if flat and (type(content) is not str or not content.isascii()):
-            content = coerce(content)
+            content = "" if content is None else coerce(content)
 
         if role == "tool":
             guess = healed is True

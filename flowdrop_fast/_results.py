@@ -109,6 +109,8 @@ _SENTENCES = {
     ),
 }
 
+_RECORD_SENTENCES = {kind: f"{fault}, so {done}." for kind, (fault, done, _) in _SENTENCES.items()}
+
 
 class Normalized(NamedTuple):
     """A sendable list and the number of drops it took (MEM-5).
@@ -210,7 +212,7 @@ def moved_results(went_to: dict[int, int], places: dict[str, int]) -> list[Note]
 def make_records(drops: list[Note], changes: list[Note]) -> list[Record]:
     """The notes of one pass, in the order of the input, each with its sentence."""
     return [
-        Record(kind, index, id, "{}, so {}.".format(*_wording(kind, index, id)[:2]))
+        Record(kind, index, id, _tell(_RECORD_SENTENCES[kind], index, id))
         for kind, index, id in sorted(drops + changes, key=_input_index)
     ]
 
@@ -219,8 +221,8 @@ def make_findings(drops: list[Note], changes: list[Note]) -> list[Finding]:
     """The same as findings: what is wrong, and what normalization would do."""
     findings = []
     for kind, index, id in sorted(drops + changes, key=_input_index):
-        fault, _, cure = _wording(kind, index, id)
-        findings.append(Finding(index, kind, f"{fault}.", cure))
+        fault, _, cure = _SENTENCES[kind]
+        findings.append(Finding(index, kind, _tell(f"{fault}.", index, id), _tell(cure, index, id)))
     return findings
 
 
@@ -228,6 +230,6 @@ def _input_index(note: Note) -> int:
     return note[1]
 
 
-def _wording(kind: str, index: int, id: str | None) -> list[str]:
+def _tell(sentence: str, index: int, id: str | None) -> str:
     why = "has no usable id" if id is None else f"answers {id!r}, which no message calls"
-    return [part.format(index=index, id=id, why=why) for part in _SENTENCES[kind]]
+    return sentence.format(index=index, id=id, why=why)

@@ -230,6 +230,7 @@ for _function in (
     _function.__doc__ = getattr(_pure, _function.__name__).__doc__
 del _function
 
+cdef str NO_CONTENT = ""
 cdef Py_ssize_t INTERRUPTED_LENGTH = len(INTERRUPTED_TEXT)
 
 
@@ -680,7 +681,10 @@ cdef tuple run_pass(messages, bint flat, bint share, list changes):
         content = read.values[CONTENT]
         if content == NULL:
             content = <PyObject*>None
-        if flat and not _is_sendable(content):
+        if flat and content == <PyObject*>None:  # as providers have it on a turn that only calls
+            content = <PyObject*>NO_CONTENT
+            as_it_is = False
+        elif flat and not _is_sendable(content):
             coerced = _coerced(<object>content)
             as_it_is = as_it_is and content == <PyObject*>coerced
             content = <PyObject*>coerced
