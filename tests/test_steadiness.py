@@ -97,6 +97,7 @@ def hostile():
         {Key("role"): "user", 5: "x", "content": "\udce9\udc00"},
         {"role": "assistant", "content": {1, 2}, "tool_calls": [Raises(), {Key("id"): "k"}, None]},
         Raises(),
+        {"role": "user", "r\u00f4le": "no key that is read"},
         circular,
         {"role": "tool", "content": b"", "metadata": '{"tool_call_id": "k"}'},
     ]
@@ -174,6 +175,21 @@ def test_conversations(backend, verb, make):
             assert make.__name__.startswith("stopping")
 
     assert_steady(use)
+
+
+@pytest.mark.parametrize("make", HISTORIES, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("verb", VERBS)
+def test_what_stops_the_program_passes_through(backend, verb, make):
+    reads_content = verb != "repair_tool_pairing"
+    stops = make.__name__.startswith("stopping") and (
+        reads_content or make is not stopping_in_content
+    )
+    try:
+        getattr(backend, verb)(make())
+    except Stop:
+        assert stops
+    else:
+        assert not stops
 
 
 @pytest.mark.parametrize("messages", ["text", None, 5, {"role": "user"}])

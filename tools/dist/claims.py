@@ -278,7 +278,7 @@ class Verification:
             _, tree = self.built()
             claim.note(covering.lines_of_extension(self.tools, found, tree, self.place / "lines"))
         with self.claim("coverage: every branch of the Python modules") as claim:
-            _, tree = self.built()
+            tree = self.checkout
             claim.note(covering.branches_of_python(self.tools, found, tree, self.place / "branches"))
 
 
