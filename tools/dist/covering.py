@@ -37,7 +37,11 @@ BRANCHES = """
 [run]
 branch = true
 parallel = true
-patch = subprocess
+patch = subprocess, _exit
+concurrency = multiprocessing, thread
+sigterm = true
+disable_warnings = module-not-measured, no-data-collected
+data_file = {place}/.coverage
 source_pkgs = flowdrop_fast
 # Tested with the engines, tests/engines, and in an environment of theirs.
 omit =
@@ -95,7 +99,7 @@ def branches_of_python(
     copy = shutil.copytree(tree, place / "tree")
     editable = ["coverage>=7.10", "-e", f"{copy}[test]"]
     run([*pip, *editable], cwd=place, env={"FLOWDROP_FAST_BUILD": "require"})
-    (copy / "coverage.ini").write_text(BRANCHES)
+    (copy / "coverage.ini").write_text(BRANCHES.format(place=copy))
     command = [bin / "coverage", "run", "--rcfile", "coverage.ini", "-m", "pytest", "-q"]
     left_out = [f"--ignore=tests/test_{name}.py" for name in UNMEASURED]
     left_out += [f"--ignore=flowdrop_fast/{name}.py" for name in ("arrow", "ray", "spark")]
