@@ -222,11 +222,15 @@ def program(directory: Path, name: str, *arguments: str) -> str:
     return done.stdout
 
 
+def needs_both_backends(request: pytest.FixtureRequest) -> None:
+    if request.config.getoption("--backend", default=None) == "pure":
+        pytest.skip("ratios of two backends, and this run was asked to have one")
+
+
 def test_ratios_print_and_save_every_row_of_the_table(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    if request.config.getoption("--backend", default=None) == "pure":
-        pytest.skip("ratios of two backends, and this run was asked to have one")
+    needs_both_backends(request)
     small = ["--messages", "40", "--large", "80", "--rounds", "2", "--large-rounds", "2"]
     printed = program(tmp_path, "ratios", *small, "--no-peers", "--json", "run.json")
     assert printed.startswith(measuring.described_machine()["python"])
@@ -298,7 +302,8 @@ def test_a_history_of_one_id_is_clean_but_for_that() -> None:
     assert (len(rescued.messages), rescued.dropped) == (len(rows), 0)
 
 
-def test_the_table_of_costs_has_a_row_for_every_option() -> None:
+def test_the_table_of_costs_has_a_row_for_every_option(request: pytest.FixtureRequest) -> None:
+    needs_both_backends(request)
     lines = options.table(messages=20, rounds=2).splitlines()
     assert len(lines) == 2 + len(options.OPTIONS) + 1
     for option, line in zip(options.OPTIONS, lines[2:], strict=False):
