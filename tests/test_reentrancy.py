@@ -464,6 +464,8 @@ def test_no_reference_is_kept_or_lost(backend, case):
         for part, _ in frozen(case.messages).values()
         if type(part) in (dict, list, tuple, str) or type(part).__module__ == "hostile"
     ]
+    # Texts that extensions keep for ever are shared with all, a Mock's list of its calls included.
+    parts = [part for part in parts if sys.getrefcount(part) < 10**6]
     for verb in VERBS:
         getattr(backend, verb)(case.messages)
         before = [sys.getrefcount(part) for part in parts]
