@@ -37,8 +37,9 @@ def check_conversation(messages: Iterable[object]) -> list[Finding]:
             reshaped.append((RESHAPED_MESSAGE, index, None))
         return row
 
+    drops: list[Note] = []
     changes: list[Note] = []
-    _, drops = run_pass(entries, NORMALIZE._replace(finish=finish), changes)
+    run_pass(entries, NORMALIZE._replace(finish=finish), drops, changes)
     already_told = {index for _, index, _ in drops}  # a turn that loses calls is not the same row
     changes += [note for note in reshaped if note[1] not in already_told]
     return make_findings(drops, changes)

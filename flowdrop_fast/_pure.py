@@ -13,7 +13,7 @@ exactly a `dict`, `list` or `str` is read by `_reading` and `_content`, which bo
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ._content import INTERRUPTED_TEXT, coerce_content, is_interrupted
 from ._options import Plan, merge_system, plan_normalization, plan_repair
@@ -51,6 +51,9 @@ from ._results import (
     moved_results,
 )
 from ._rewriting import with_calls, with_id
+
+if TYPE_CHECKING:
+    from .types import MaybeMessage, Message
 
 __all__ = [
     "coerce_content",
@@ -109,7 +112,8 @@ def normalize_conversation(
     {'role': 'tool', 'content': 'Tool call was interrupted; no result.', 'tool_call_id': 'c1'}
     """
     plan = plan_normalization(ids, pending, interrupted, system, keep, content, copy)
-    rows, drops = run_pass(messages, plan, None)
+    drops: list[Note] = []
+    rows = run_pass(messages, plan, drops, None)
     return Normalized(rows, len(drops))
 
 
@@ -146,7 +150,8 @@ def repair_tool_pairing(
     ... ])
     Normalized(messages=[{'role': 'user', 'content': 'hi', 'name': 'ann'}], dropped=1)
     """
-    rows, drops = run_pass(messages, plan_repair(ids, pending, interrupted), None)
+    drops: list[Note] = []
+    rows = run_pass(messages, plan_repair(ids, pending, interrupted), drops, None)
     return Normalized(rows, len(drops))
 
 
@@ -188,8 +193,9 @@ def explain_conversation(
     'Entry 1 cannot be read as a message, so it was dropped.'
     """
     plan = plan_normalization(ids, pending, interrupted, system, keep, content, copy)
+    drops: list[Note] = []
     changes: list[Note] = []
-    rows, drops = run_pass(messages, plan, changes)
+    rows = run_pass(messages, plan, drops, changes)
     return Explanation(rows, len(drops), make_records(drops, changes))
 
 
@@ -212,15 +218,10 @@ def text_to_message(text: object, role: object = None, tool_call_id: object = No
         return TextMessage([], {})
     sendable_role = read_sendable_role(role)
     id = trimmed_id(tool_call_id) if sendable_role == "tool" else None
-    if id is None:
-        return TextMessage(
-            [{"role": sendable_role, "content": content}],
-            {"role": sendable_role, "content": content},
-        )
-    return TextMessage(
-        [{"role": sendable_role, "content": content, "tool_call_id": id}],
-        {"role": sendable_role, "content": content, "tool_call_id": id},
-    )
+    row: Message = {"role": sendable_role, "content": content}
+    if id is not None:
+        row["tool_call_id"] = id
+    return TextMessage([row], cast("MaybeMessage", row.copy()))
 
 
 def has_digits_in_a_row(text: bytes, count: int) -> bool:
@@ -235,17 +236,18 @@ def has_digits_in_a_row(text: bytes, count: int) -> bool:
 
 
 def run_pass(
-    messages: Iterable[object], plan: Plan, changes: list[Note] | None
-) -> tuple[list[Any], list[Note]]:
+    messages: Iterable[object], plan: Plan, drops: list[Note], changes: list[Note] | None
+) -> list[Any]:
     """Rules 1 to 4 over one list.
 
     Args:
         messages: the entries.
         plan: what is asked for, normalization or the repair alone.
+        drops: where to note every drop.
         changes: where to note what is made or moved, if anyone wants to know.
 
     Returns:
-        The rows that leave, and a note of every drop.
+        The rows that leave.
     """
     entries = list(messages) if type(messages) is list else snapshot(messages)
     flat, coerce, finish, interrupted, rescue, pending, merge = plan
@@ -255,7 +257,6 @@ def run_pass(
     out: list[Any] = []
     leading = 0  # system rows at the front of `out`
     late_system: list[Any] = []  # system rows that stood behind another row
-    drops: list[Note] = []
     places: dict[str, int] = {}  # id of each kept call -> where in `out` its result belongs
     callers: dict[str, int] = {}  # id of each kept call -> its turn, while changes are noted
     placeholders: dict[int, int] = {}  # place of each placeholder -> its entry
@@ -422,4 +423,4 @@ def run_pass(
     if late_system:
         system_rows = out[:leading] + late_system
         out[:leading] = [merge_system(system_rows)] if merge else system_rows
-    return out, drops
+    return out

@@ -10,8 +10,8 @@ in C arrays that belong to a `Pairing`, which releases them however the pass end
 """
 
 cimport cython
-from cpython.dict cimport PyDict_Copy, PyDict_Next, PyDict_SetItem
-from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE, PyList_New
+from cpython.dict cimport PyDict_Copy
+from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE, PyList_GetSlice, PyList_New
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Realloc
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_CLEAR, Py_INCREF, Py_XDECREF
@@ -85,7 +85,10 @@ cdef extern from "Python.h":
     bint is_dict "PyDict_CheckExact"(PyObject*)
     bint is_list "PyList_CheckExact"(PyObject*)
     void set_item "PyList_SET_ITEM"(object, Py_ssize_t, PyObject*)
-    Py_ssize_t PyDict_GET_SIZE(object)
+    Py_ssize_t PyDict_GET_SIZE(PyObject*)
+    bint next_item "PyDict_Next"(PyObject*, Py_ssize_t*, PyObject**, PyObject**)
+    PyObject* copy_dict "PyDict_Copy"(PyObject*) except NULL
+    int set_key "PyDict_SetItem"(PyObject*, PyObject*, PyObject*) except -1
     object new_tuple(object, Py_ssize_t)
 
 
@@ -120,7 +123,7 @@ def normalize_conversation(
     content=TEXT,
     copy=True,
 ):
-    cdef list drops
+    cdef list drops = []
     if not _is_plain(ids, pending, interrupted, system, keep, content) or type(copy) is not bool:
         return _pure.normalize_conversation(
             messages,
@@ -132,17 +135,17 @@ def normalize_conversation(
             content=content,
             copy=copy,
         )
-    rows, drops = run_pass(messages, True, copy is False, None)
+    rows = run_pass(messages, True, copy is False, drops, None)
     return _named(Normalized, rows, len(drops))
 
 
 def repair_tool_pairing(messages, *, ids=STRICT, pending=INTERRUPT, interrupted=INTERRUPTED):
-    cdef list drops
+    cdef list drops = []
     if not _is_plain(ids, pending, interrupted, KEEP, NOTHING, TEXT):
         return _pure.repair_tool_pairing(
             messages, ids=ids, pending=pending, interrupted=interrupted
         )
-    rows, drops = run_pass(messages, False, False, None)
+    rows = run_pass(messages, False, False, drops, None)
     return _named(Normalized, rows, len(drops))
 
 
@@ -157,7 +160,7 @@ def explain_conversation(
     content=TEXT,
     copy=True,
 ):
-    cdef list changes = []
+    cdef list drops = [], changes = []
     if not _is_plain(ids, pending, interrupted, system, keep, content) or copy is not True:
         return _pure.explain_conversation(
             messages,
@@ -169,7 +172,7 @@ def explain_conversation(
             content=content,
             copy=copy,
         )
-    rows, drops = run_pass(messages, True, False, changes)
+    rows = run_pass(messages, True, False, drops, changes)
     return Explanation(rows, len(drops), make_records(drops, changes))
 
 
@@ -184,17 +187,10 @@ def text_to_message(text, role=None, tool_call_id=None):
     if _role_of(<PyObject*>role) == UNREAD:
         role = "user" if role is None else read_sendable_role(role)
     id = trimmed_id(tool_call_id) if role == "tool" else None
-    if id is None:
-        return _named(
-            TextMessage,
-            [{"role": role, "content": content}],
-            {"role": role, "content": content},
-        )
-    return _named(
-        TextMessage,
-        [{"role": role, "content": content, "tool_call_id": id}],
-        {"role": role, "content": content, "tool_call_id": id},
-    )
+    row = {"role": role, "content": content}
+    if id is not None:
+        row["tool_call_id"] = id
+    return _named(TextMessage, [row], PyDict_Copy(row))
 
 
 def has_digits_in_a_row(bytes text, Py_ssize_t count):
@@ -325,7 +321,17 @@ cdef inline bint _is_clean_id(PyObject* id) except -1:
         characters = <const unsigned char*>TEXT_DATA(id)
         if characters[0] > 32 and characters[last] > 32:  # no blank is
             return True
-    return usable_id(<object>id) == <object>id
+    return _is_usable_as_it_is(<object>id)
+
+
+cdef bint _is_usable_as_it_is(id) except -1:
+    return usable_id(id) == id
+
+
+cdef object _usable_id(PyObject* id):
+    if id == NULL or _is_clean_id(id):
+        return None if id == NULL else <object>id
+    return usable_id(<object>id)
 
 
 # ---- Fields: what one walk over a dict reads ----------------------------------------------------
@@ -404,14 +410,14 @@ cdef inline int _spelled(Fields* fields, PyObject* key) noexcept:
     return _learn_key(fields, key) if is_text(key) else 0
 
 
-cdef inline bint _walk(Fields* fields, dict source, bint own) noexcept:
+cdef inline bint _walk(Fields* fields, PyObject* source, bint own) noexcept:
     """Read the wanted values of a dict; False where a key is not exactly a str."""
     cdef PyObject* key
     cdef PyObject* value
     cdef Py_ssize_t position = 0, left = PyDict_GET_SIZE(source)
     cdef unsigned long long order = 0
     cdef int spelled
-    while left and PyDict_Next(source, &position, &key, &value):
+    while left and next_item(source, &position, &key, &value):
         left -= 1
         spelled = _spelled(fields, key)
         if spelled == 0:
@@ -426,13 +432,18 @@ cdef inline bint _walk(Fields* fields, dict source, bint own) noexcept:
 
 
 cdef inline void _release(Fields* fields) noexcept:
-    cdef int key
+    cdef PyObject** values = fields.values
     if fields.owned:
-        fields.owned = False
-        for key in range(ROLE, OTHER):
-            Py_CLEAR(fields.values[key])
-    else:
-        memset(fields.values, 0, sizeof(fields.values))
+        _release_owned(fields)
+    values[ROLE] = values[CONTENT] = values[TOOL_CALLS] = values[TOOL_CALL_ID] = NULL
+    values[METADATA] = values[HEALED] = values[ID] = NULL
+
+
+cdef void _release_owned(Fields* fields) noexcept:
+    cdef int key
+    fields.owned = False
+    for key in range(ROLE, OTHER):
+        Py_CLEAR(fields.values[key])
 
 
 cdef inline bint _read(Fields* fields, dict source) noexcept:
@@ -441,11 +452,11 @@ cdef inline bint _read(Fields* fields, dict source) noexcept:
     _release(fields)
     fields.owned = True
     with cython.critical_section(source):
-        plain = _walk(fields, source, True)
+        plain = _walk(fields, <PyObject*>source, True)
     return plain
 
 
-cdef inline bint _read_private(Fields* fields, dict source) noexcept:
+cdef inline bint _read_private(Fields* fields, PyObject* source) noexcept:
     """Walk a dict that only we can reach; the values live as long as it does."""
     _release(fields)
     return _walk(fields, source, False)
@@ -486,7 +497,8 @@ cdef class Pairing:
     cdef Fields entry
     cdef Fields metadata
     cdef Fields call
-    cdef PyObject** rows  # owned; NULL in the open place of a result
+    cdef PyObject* copied  # owned; the row that is being read
+    cdef PyObject** rows  # owned; NULL in the open place of a result, and behind the last row
     cdef Py_ssize_t size
     cdef Py_ssize_t room
     cdef Call* calls  # in the order of their declaration
@@ -502,6 +514,7 @@ cdef class Pairing:
         _forget(&self.entry)
         _forget(&self.metadata)
         _forget(&self.call)
+        Py_CLEAR(self.copied)
         for i in range(self.size):
             Py_XDECREF(self.rows[i])
         for i in range(self.declared):
@@ -519,45 +532,56 @@ cdef class Pairing:
             rows = <PyObject**>PyMem_Realloc(self.rows, room * sizeof(PyObject*))
             if rows == NULL:
                 raise MemoryError
+            memset(&rows[self.room], 0, (room - self.room) * sizeof(PyObject*))
             self.rows = rows
             self.room = room
         return 0
 
-    cdef inline int append(self, row) except -1:
+    cdef inline PyObject* copy_of(self, PyObject* fields) except NULL:
+        """A copy of a dict, which lives at least until the next one is made."""
+        Py_CLEAR(self.copied)
+        self.copied = copy_dict(fields)
+        return self.copied
+
+    cdef inline int append(self, PyObject* row) except -1:
         self.make_room(1)
-        Py_INCREF(row)
-        self.rows[self.size] = <PyObject*>row
+        Py_INCREF(<object>row)
+        self.rows[self.size] = row
         self.size += 1
         return 0
 
     cdef inline int open_places(self, Py_ssize_t count) except -1:
         self.make_room(count)
-        memset(&self.rows[self.size], 0, count * sizeof(PyObject*))
         self.size += count
         return 0
 
-    cdef inline void put(self, Py_ssize_t place, row) noexcept:
+    cdef inline void put(self, Py_ssize_t place, PyObject* row) noexcept:
         cdef PyObject* left = self.rows[place]
-        Py_INCREF(row)
-        self.rows[place] = <PyObject*>row
+        Py_INCREF(<object>row)
+        self.rows[place] = row
         Py_XDECREF(left)
 
-    cdef inline Py_ssize_t find(self, str id) except -2:
+    cdef inline Py_ssize_t find(self, PyObject* id) except -2:
         """The position of the call of that id, or -1. Results mostly come in the order of calls."""
         cdef Py_ssize_t position = self.expected
-        if position >= self.declared or not _same_text(<PyObject*>id, self.calls[position].id):
-            position = -1 if self.declared == 0 else self.table[self.slot_of(id, hash(id))] - 1
+        if position >= self.declared or not _same_text(id, self.calls[position].id):
+            position = self.look_up(id)
         self.expected = position + 1
         return position
 
-    cdef size_t slot_of(self, str id, Py_hash_t hashed) noexcept:
+    cdef Py_ssize_t look_up(self, PyObject* id) except -2:
+        if self.declared == 0:
+            return -1
+        return self.table[self.slot_of(id, hash(<object>id))] - 1
+
+    cdef size_t slot_of(self, PyObject* id, Py_hash_t hashed) noexcept:
         """The slot of the table that holds the call of that id, or the free one for it."""
         cdef size_t perturb = <size_t>hashed
         cdef size_t slot = perturb & self.mask
         cdef Call* call
         while self.table[slot]:
             call = &self.calls[self.table[slot] - 1]
-            if call.hash == hashed and _same_text(<PyObject*>id, call.id):
+            if call.hash == hashed and _same_text(id, call.id):
                 break
             perturb >>= 5
             slot = (slot * 5 + perturb + 1) & self.mask
@@ -570,7 +594,7 @@ cdef class Pairing:
         cdef size_t slot
         if self.declared == self.room_for_calls:
             self.make_room_for_calls()
-        slot = self.slot_of(id, hashed)
+        slot = self.slot_of(<PyObject*>id, hashed)
         if self.table[slot]:
             return False
         call = &self.calls[self.declared]
@@ -602,13 +626,13 @@ cdef class Pairing:
             raise MemoryError
         self.mask = <size_t>(room * 2 - 1)
         for position in range(self.declared):
-            slot = self.slot_of(<str>self.calls[position].id, self.calls[position].hash)
+            slot = self.slot_of(self.calls[position].id, self.calls[position].hash)
             self.table[slot] = position + 1
         return 0
 
     cdef list take_rows(self, Py_ssize_t leading, list late_system):
         """All rows as a list, the late system rows behind the leading ones."""
-        cdef Py_ssize_t late = PyList_GET_SIZE(late_system)
+        cdef Py_ssize_t late = 0 if late_system is None else PyList_GET_SIZE(late_system)
         cdef list out = PyList_New(self.size + late)
         cdef Py_ssize_t i
         for i in range(leading):
@@ -622,47 +646,48 @@ cdef class Pairing:
         return out
 
 
-cdef tuple run_pass(messages, bint flat, bint share, list changes):
+cdef list run_pass(messages, bint flat, bint share, list drops, list changes):
     """Rules 1 to 4; `share` hands on the rows that are flat already instead of copies."""
     cdef list entries = _copy_of(messages) if type(messages) is list else snapshot(messages)
-    cdef Py_ssize_t index, place, position, i, count, leading = 0, unanswered = 0
-    cdef list drops = [], late_system = [], strays = [], kept
-    cdef dict went_to = {}  # entry -> its place in the rows, while changes are noted
+    cdef Py_ssize_t index, place, position, i, kept, leading = 0, unanswered = 0
+    cdef list calls = None, late_system = None, strays = None
+    cdef dict went_to = None if changes is None else {}  # entry -> its place in the rows
     cdef Pairing pairing = Pairing.__new__(Pairing)
     cdef Fields* read = &pairing.entry
     cdef Call* declared
     cdef Role kind
+    cdef bint copies = flat and not share and COPIES_ARE_WHOLE
     cdef bint copied, as_it_is, lifted, changed, replaced, guess, cleaned
-    cdef PyObject* entry
+    cdef PyObject* fields
     cdef PyObject* role
     cdef PyObject* content
     cdef PyObject* answered
-    cdef dict fields, source
-    cdef str id
+    cdef PyObject* call
+    cdef PyObject* leaving
+    cdef PyObject* id
+    cdef str call_id
 
     pairing.make_room(PyList_GET_SIZE(entries))
     pairing.likely = PyList_GET_SIZE(entries) >> 1
     for index in range(PyList_GET_SIZE(entries)):
-        entry = PyList_GET_ITEM(entries, index)
-        if is_dict(entry):
-            fields = <dict>entry
-        else:
-            fields = read_mapping(<object>entry)
-            if fields is None:
+        fields = PyList_GET_ITEM(entries, index)
+        if not is_dict(fields):
+            odd_entry = read_mapping(<object>fields)
+            if odd_entry is None:
                 drops.append((NOT_A_MESSAGE, index, None))
                 continue
+            fields = <PyObject*>odd_entry
 
         # A row that may leave as it is: copied first, and read from the copy.
-        copied = flat and not share and COPIES_ARE_WHOLE and 2 <= PyDict_GET_SIZE(fields) <= 3
+        copied = copies and 2 <= PyDict_GET_SIZE(fields) <= 3
         if copied:
-            source = PyDict_Copy(fields)
-            as_it_is = _read_private(read, source)
+            fields = pairing.copy_of(fields)
+            as_it_is = _read_private(read, fields)
         else:
-            source = fields
-            as_it_is = _read(read, source)
+            as_it_is = _read(read, <dict>fields)
         if not as_it_is:
             try:
-                _look_up(read, source)
+                _look_up(read, <dict>fields)
             except Exception:  # a stored key's own __eq__ may raise
                 drops.append((NOT_A_MESSAGE, index, None))
                 continue
@@ -691,151 +716,161 @@ cdef tuple run_pass(messages, bint flat, bint share, list changes):
 
         if kind == TOOL:
             answered = read.values[TOOL_CALL_ID]
-            metadata = None
             guess = _is_true(read.values[HEALED])
+            metadata = None
             if read.values[METADATA] != NULL:
                 metadata = _read_metadata(pairing)
                 guess = guess or _is_true(pairing.metadata.values[HEALED])
             lifted = False
             if _is_clean_id(answered):
-                id = <str>answered
+                id = answered
             else:
                 as_it_is = False
-                id = usable_id(<object>answered) if answered != NULL else None
-                if id is None and metadata is not None:
+                odd_id = _usable_id(answered)
+                if odd_id is None and metadata is not None:
                     lifted = True
                     answered = pairing.metadata.values[TOOL_CALL_ID]
-                    if _is_clean_id(answered):
-                        id = <str>answered
-                    elif answered != NULL:
-                        id = usable_id(<object>answered)
-            if id is None:
-                drops.append((ORPHAN_RESULT, index, None))
-                continue
+                    odd_id = _usable_id(answered)
+                if odd_id is None:
+                    drops.append((ORPHAN_RESULT, index, None))
+                    continue
+                id = <PyObject*>odd_id
             guess = guess or _is_interrupted(content)
             position = pairing.find(id)
             if position < 0:
-                strays.append((index, id))
+                if strays is None:
+                    strays = []
+                strays.append((index, <object>id))
                 continue
             declared = &pairing.calls[position]
             if pairing.rows[declared.place] == NULL:
                 unanswered -= 1
             elif declared.placeholder >= 0 and not guess:
-                drops.append((DUPLICATE_RESULT, declared.placeholder, id))
-                went_to.pop(declared.placeholder, None)
+                drops.append((DUPLICATE_RESULT, declared.placeholder, <object>id))
+                if changes is not None:
+                    went_to.pop(declared.placeholder, None)
                 declared.placeholder = -1
             else:
-                drops.append((DUPLICATE_RESULT, index, id))
+                drops.append((DUPLICATE_RESULT, index, <object>id))
                 continue
             if guess:
                 declared.placeholder = index
             if changes is not None:
                 went_to[index] = declared.place
             if not flat:
-                if needs_cleaning(<object>answered, id):
-                    row = with_id(fields, metadata if lifted else None, id)
+                if needs_cleaning(<object>answered, <object>id):
+                    row = with_id(<object>fields, metadata if lifted else None, <object>id)
+                    pairing.put(declared.place, <PyObject*>row)
                 else:
-                    row = <object>entry
+                    pairing.put(declared.place, PyList_GET_ITEM(entries, index))
             elif as_it_is and read.order == RESULT_ROW:
-                row = source
+                pairing.put(declared.place, fields)
             else:
-                row = {"role": <object>role, "content": <object>content, "tool_call_id": id}
-            pairing.put(declared.place, row)
+                row = {
+                    "role": <object>role, "content": <object>content, "tool_call_id": <object>id
+                }
+                pairing.put(declared.place, <PyObject*>row)
             continue
 
-        kept = None
+        kept = 0
         changed = False
         replaced = False
-        if kind == ASSISTANT:
-            if read.values[TOOL_CALLS] != NULL:
-                kept = _read_calls(read)
-            lifted = not kept
+        if kind == ASSISTANT and (
+            read.values[TOOL_CALLS] != NULL or read.values[METADATA] != NULL
+        ):
+            calls = _read_calls(read)
+            lifted = not calls
             if lifted and read.values[METADATA] != NULL:
                 metadata = _read_metadata(pairing)
-                if pairing.metadata.values[TOOL_CALLS] != NULL:
-                    kept = _read_calls(&pairing.metadata)
-            if kept:
-                count = 0
-                place = pairing.size + 1
-                pairing.expected = pairing.declared
-                for i in range(PyList_GET_SIZE(kept)):
-                    call = kept[i]
-                    id = _call_id(&pairing.call, call)
-                    if id is None:
-                        usable = read_call(call)
-                        if usable is None:
-                            drops.append((UNUSABLE_CALL, index, None))
-                            continue
-                        id, clean_call, cleaned = usable
-                        changed = changed or cleaned
-                        if flat or cleaned:
-                            replaced = replaced or clean_call is not call
-                            call = clean_call
-                    if not pairing.declare(id, place + count, index):
-                        drops.append((DUPLICATE_CALL, index, id))
+                calls = _read_calls(&pairing.metadata)
+            place = pairing.size + 1
+            pairing.expected = pairing.declared
+            for i in range(0 if calls is None else PyList_GET_SIZE(calls)):
+                call = PyList_GET_ITEM(calls, i)
+                call_id = _call_id(&pairing.call, call)
+                if call_id is None:
+                    usable = read_call(<object>call)
+                    if usable is None:
+                        drops.append((UNUSABLE_CALL, index, None))
                         continue
-                    kept[count] = call
-                    count += 1
-                if count < PyList_GET_SIZE(kept):
-                    changed = True
-                    del kept[count:]
-                    if count == 0 and not (
-                        <object>content if flat else coerce_content(<object>content)
-                    ):
-                        drops.append((EMPTIED_TURN, index, None))
-                        continue
-                if changed and not flat:
-                    if not lifted:
-                        metadata = _read_metadata(pairing)
-                    fields = with_calls(fields, metadata, kept, lifted)
+                    call_id, clean_call, cleaned = usable
+                    changed = changed or cleaned
+                    if flat or cleaned:
+                        replaced = replaced or call != <PyObject*>clean_call
+                        call = <PyObject*>clean_call
+                if not pairing.declare(call_id, place + kept, index):
+                    drops.append((DUPLICATE_CALL, index, call_id))
+                    continue
+                if call != PyList_GET_ITEM(calls, kept):
+                    calls[kept] = <object>call
+                kept += 1
+            if calls is not None and kept < PyList_GET_SIZE(calls):
+                changed = True
+                del calls[kept:]
+                if kept == 0 and not (
+                    <object>content if flat else coerce_content(<object>content)
+                ):
+                    drops.append((EMPTIED_TURN, index, None))
+                    continue
 
         if not flat:
-            row = fields if changed else <object>entry
+            row = <object>PyList_GET_ITEM(entries, index)
+            if changed:
+                if not lifted:
+                    metadata = _read_metadata(pairing)
+                row = with_calls(<object>fields, metadata, calls, lifted)
+            leaving = <PyObject*>row
         elif kept:
+            leaving = fields
             if as_it_is and copied and read.order == TURN_ROW:
-                row = source
-                PyDict_SetItem(row, <object>read.keys[TOOL_CALLS], kept)
-            elif as_it_is and read.order == TURN_ROW and not (changed or replaced) and is_list(
-                read.values[TOOL_CALLS]
+                set_key(leaving, read.keys[TOOL_CALLS], <PyObject*>calls)
+            elif not (
+                as_it_is
+                and read.order == TURN_ROW
+                and not (changed or replaced)
+                and is_list(read.values[TOOL_CALLS])
             ):
-                row = source
-            else:
-                row = {"role": <object>role, "content": <object>content, "tool_calls": kept}
+                row = {"role": <object>role, "content": <object>content, "tool_calls": calls}
+                leaving = <PyObject*>row
         elif as_it_is and read.order == PLAIN_ROW:
-            row = source
+            leaving = fields
         else:
             row = {"role": <object>role, "content": <object>content}
+            leaving = <PyObject*>row
         if kind == SYSTEM and flat:
             if leading < pairing.size:
-                late_system.append(row)
+                if late_system is None:
+                    late_system = []
+                late_system.append(<object>leaving)
                 if changes is not None:
                     changes.append((MOVED_SYSTEM, index, None))
                 continue
             leading += 1
         if changes is not None:
             went_to[index] = pairing.size
-        pairing.append(row)
+        pairing.append(leaving)
         if kept:
-            pairing.open_places(PyList_GET_SIZE(kept))
-            unanswered += PyList_GET_SIZE(kept)
+            pairing.open_places(kept)
+            unanswered += kept
 
     if changes is not None:
         places = {}
         for position in range(pairing.declared):
             places[<str>pairing.calls[position].id] = pairing.calls[position].place
         changes.extend(moved_results(went_to, places))
-    for index, id in strays:
-        drops.append((EARLY_RESULT if pairing.find(id) >= 0 else ORPHAN_RESULT, index, id))
+    for index, stray_id in strays or ():
+        position = pairing.look_up(<PyObject*>stray_id)
+        drops.append((EARLY_RESULT if position >= 0 else ORPHAN_RESULT, index, stray_id))
     if unanswered:
         for position in range(pairing.declared):
             declared = &pairing.calls[position]
             if pairing.rows[declared.place] == NULL:
-                id = <str>declared.id
-                row = {"role": "tool", "content": INTERRUPTED_TEXT, "tool_call_id": id}
-                pairing.put(declared.place, row)
+                call_id = <str>declared.id
+                row = {"role": "tool", "content": INTERRUPTED_TEXT, "tool_call_id": call_id}
+                pairing.put(declared.place, <PyObject*>row)
                 if changes is not None:
-                    changes.append((INTERRUPTED_RESULT, declared.turn, id))
-    return pairing.take_rows(leading, late_system), drops
+                    changes.append((INTERRUPTED_RESULT, declared.turn, call_id))
+    return pairing.take_rows(leading, late_system)
 
 
 cdef int _look_up(Fields* read, dict fields) except -1:
@@ -876,16 +911,18 @@ cdef object _read_metadata(Pairing pairing):
 
 
 cdef list _read_calls(Fields* read):
-    """The calls that were read, as a list of our own."""
+    """The calls that were read, as a list of our own, or None."""
+    if read.values[TOOL_CALLS] == NULL:
+        return None
     calls = <object>read.values[TOOL_CALLS]
     return _copy_of(calls) if type(calls) is list else read_calls(calls)
 
 
 cdef inline list _copy_of(list values):
-    return values[:] if SLICES_ARE_WHOLE else list(values)
+    return PyList_GetSlice(values, 0, PyList_GET_SIZE(values)) if SLICES_ARE_WHOLE else list(values)
 
 
-cdef inline str _call_id(Fields* read, call):
+cdef inline str _call_id(Fields* read, PyObject* call):
     """The id of a call that may leave as it is, or None."""
     cdef PyObject* key
     cdef PyObject* value
@@ -893,9 +930,9 @@ cdef inline str _call_id(Fields* read, call):
     cdef Py_ssize_t position = 0
     cdef int spelled
     cdef str id = None
-    if type(call) is dict:
-        with cython.critical_section(call):
-            while PyDict_Next(call, &position, &key, &value):
+    if is_dict(call):
+        with cython.critical_section(<object>call):
+            while next_item(call, &position, &key, &value):
                 spelled = _spelled(read, key)
                 if spelled == TOOL_CALL_ID:
                     found = value
