@@ -37,6 +37,8 @@ from flowdrop_fast._reading import (
     trimmed_id,
     usable_id,
 )
+cdef object Explanation, Normalized, TextMessage  # not looked up by name at each call
+
 from flowdrop_fast._results import (
     DUPLICATE_CALL,
     DUPLICATE_RESULT,
@@ -181,12 +183,15 @@ def coerce_content(value):
 
 
 def text_to_message(text, role=None, tool_call_id=None):
-    content = text if _is_sendable(<PyObject*>text) else _coerced(text)
+    cdef Role kind
+    cdef str content = text if _is_sendable(<PyObject*>text) else _coerced(text)
     if not content:
         return _named(TextMessage, [], {})
-    if _role_of(<PyObject*>role) == UNREAD:
+    kind = _role_of(<PyObject*>role)
+    if kind == UNREAD:
         role = "user" if role is None else read_sendable_role(role)
-    id = trimmed_id(tool_call_id) if role == "tool" else None
+        kind = _role_of(<PyObject*>role)
+    id = trimmed_id(tool_call_id) if kind == TOOL else None
     row = {"role": role, "content": content}
     if id is not None:
         row["tool_call_id"] = id
