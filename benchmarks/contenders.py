@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 BACKENDS = ("native", "pure")
+OWNED_COPY = (
+    '[{**m, "tool_calls": m["tool_calls"][:]} if "tool_calls" in m else m.copy() for m in messages]'
+)
 PACKAGES = ("cython", "orjson", "litellm", "pydantic-ai-slim", "turnsafe", "tool-call-repair")
 
 
@@ -51,6 +54,11 @@ def litellm_repair() -> Callable[[list[Any]], list[Any]]:
 def row_copy(name: str, data: bytes, *, freshly: bool, size: int | None = None) -> Contender:
     """The floor: a fresh dict for each row and nothing else."""
     return _contender(name, "[m.copy() for m in messages]", data, freshly, size, {})
+
+
+def owned_copy(name: str, data: bytes, *, freshly: bool) -> Contender:
+    """The floor of an output that shares no list with the input: fresh lists of calls, too."""
+    return _contender(name, OWNED_COPY, data, freshly, None, {})
 
 
 def normalize(

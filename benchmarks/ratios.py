@@ -44,6 +44,7 @@ class Goal:
 GOALS = (
     Goal("copy flat", "native / row copy, flat", 1.15),
     Goal("copy stored", "native / row copy, stored", 1.35),
+    Goal("owned flat", "native / copy of rows and lists of calls, flat", None),
     Goal("broken clean", "native, 5 % broken / clean, flat", 1.6),
     Goal("pure flat", "native / pure, flat", 0.20),
     Goal("pure stored", "native / pure, stored", 0.22),
@@ -62,6 +63,7 @@ GOALS = (
     Goal("memory flat", "memory kept a message, flat", 200, "B"),
     Goal("memory stored", "memory kept a message, stored", None, "B"),
     Goal("memory copy", "memory kept a message, row copy", None, "B"),
+    Goal("memory owned", "memory kept a message, copy of rows and lists of calls", None, "B"),
     Goal("text", "text_to_message / one dict by hand", 3.0),
     Goal("text whole", "text_to_message / its three containers by hand", None),
 )
@@ -209,10 +211,12 @@ def _at_size(
         taking_part.append(
             contenders.call("litellm, provider", litellm, data["provider"], freshly=freshly)
         )
+    taking_part.append(contenders.owned_copy("owned copy, flat", data["flat"], freshly=freshly))
     rounds = interleave(taking_part, settings.rounds, freshly=freshly)
     for key, ours, theirs in (
         ("copy flat", "native, flat", "row copy, flat"),
         ("copy stored", "native, stored", "row copy, stored"),
+        ("owned flat", "native, flat", "owned copy, flat"),
         ("broken clean", "native, broken", "native, flat"),
         ("pure flat", "native, flat", "pure, flat"),
         ("pure stored", "native, stored", "pure, stored"),
@@ -317,6 +321,7 @@ def _memory(settings: Settings, run: Run, native: Any) -> None:
         ("flat", native.normalize_conversation, "flat"),
         ("stored", native.normalize_conversation, "stored"),
         ("copy", _row_copy, "flat"),
+        ("owned", _owned_copy, "flat"),
     ):
         kept = _kept_bytes(function, encoded(settings.messages, shape))
         run.put(f"memory {key}", "warm", Ratio.of([kept]))
@@ -324,6 +329,11 @@ def _memory(settings: Settings, run: Run, native: Any) -> None:
 
 def _row_copy(messages: list[Any]) -> list[Any]:
     return [m.copy() for m in messages]
+
+
+def _owned_copy(messages: list[Any]) -> list[Any]:
+    rows: list[Any] = eval(contenders.OWNED_COPY, {"messages": messages})
+    return rows
 
 
 def _kept_bytes(normalize: Callable[[list[Any]], Any], data: bytes) -> float:
