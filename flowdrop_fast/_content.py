@@ -21,6 +21,7 @@ from ._reading import (
     dataclass_fields,
     enum_value,
     is_a,
+    pass_on_if_cramped,
     read_mapping,
     stored_sequence,
 )
@@ -76,7 +77,8 @@ def coerce_odd_content(value: object) -> str:
             return ""
         text = _scalar_text(value)
         return mend_surrogates(_json_text(value) if text is None else text)
-    except Exception:
+    except Exception as error:
+        pass_on_if_cramped(error)
         return ""
 
 

@@ -1,7 +1,8 @@
 """Reading what a conversation may hold: entries, roles, ids and calls of any type.
 
 Shared by both backends. Here values are only *read*, and nothing that a caller's own code raises
-escapes; turning content into text lives in `_content`, deciding what stays in the two backends.
+escapes, unless the stack is used up; turning content into text lives in `_content`, deciding what
+stays in the two backends.
 """
 
 from __future__ import annotations
@@ -25,11 +26,32 @@ UNUSABLE = ("", "0")  # ids, once trimmed
 
 NOT_JSON = object()
 
+# Frames: more than what is called here needs by itself.
+_ROOM = 100
+
 
 def type_name(value: object) -> str:
     """The name of a value's type, read without running the code of its metaclass."""
     name: str = type.__dict__["__name__"].__get__(type(value))
     return name
+
+
+def pass_on_if_cramped(error: Exception) -> None:
+    """Raise again an error that tells where the caller stands in the stack, not what a value is.
+
+    Without this, a value that is read in the last few frames would be taken for one that cannot
+    be read, and be lost.
+    """
+    if is_a(error, RecursionError):
+        try:
+            _descend(_ROOM)
+        except RecursionError:
+            raise error from None
+
+
+def _descend(frames: int) -> None:
+    if frames:
+        _descend(frames - 1)
 
 
 def is_a(value: object, kinds: type | tuple[type, ...]) -> bool:
@@ -74,7 +96,8 @@ def read_mapping(value: Any) -> dict[Any, Any] | None:
             return _read_plain_mapping(dump())
         if is_dataclass(value):
             return dataclass_fields(value)
-    except Exception:
+    except Exception as error:
+        pass_on_if_cramped(error)
         return None
     return None
 
@@ -108,7 +131,8 @@ def read_role(value: Any) -> str | None:
         if not is_a(value, str):
             return None
         role = str.__str__(value)
-    except Exception:
+    except Exception as error:
+        pass_on_if_cramped(error)
         return None
     return role if role.strip() else None
 
@@ -128,7 +152,8 @@ def trimmed_id(value: Any) -> str | None:
             text = int.__repr__(value)
         else:
             return None
-    except Exception:
+    except Exception as error:
+        pass_on_if_cramped(error)
         return None
     return text or None
 
@@ -150,7 +175,8 @@ def lookup(mapping: dict[Any, Any] | None, key: str) -> Any:
         return None
     try:
         return mapping.get(key)
-    except Exception:  # a stored key's own __eq__ may raise
+    except Exception as error:  # a stored key's own __eq__ may raise
+        pass_on_if_cramped(error)
         return None
 
 
@@ -175,7 +201,8 @@ def read_calls(value: Any) -> list[Any]:
         if mapping is None:
             return [] if _is_none_or_empty(value) else [value]
         return [mapping] if read_call(mapping) is not None else list(mapping.values())
-    except Exception:
+    except Exception as error:
+        pass_on_if_cramped(error)
         return [value]
 
 
@@ -188,7 +215,8 @@ def _is_none_or_empty(value: Any) -> bool:
 def _parse_json(text: str) -> Any:
     try:
         return json.loads(text)
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError) as error:
+        pass_on_if_cramped(error)
         return NOT_JSON
 
 
@@ -220,6 +248,7 @@ def read_call(call: object) -> tuple[str, dict[Any, Any], bool] | None:
         if clean is not None:
             try:
                 return clean, {**mapping, key: clean}, True
-            except Exception:  # the same key's __eq__, which did not raise just now
+            except Exception as error:  # the same key's __eq__, which did not raise just now
+                pass_on_if_cramped(error)
                 return None
     return None
