@@ -8,6 +8,7 @@ stays in the two backends.
 from __future__ import annotations
 
 import json
+from collections import OrderedDict
 from collections.abc import Mapping, Sized
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -69,8 +70,15 @@ def snapshot(messages: Any) -> list[Any]:
 
 
 def stored_items(value: dict[Any, Any]) -> dict[Any, Any]:
-    """What a `dict` subclass holds, whatever it overrides."""
-    return dict(dict.items(value))
+    """What a `dict` subclass holds, in its order, whatever it overrides."""
+    items = dict(dict.items(value))
+    if is_a(value, OrderedDict):  # keeps its order beside the items
+        try:
+            ordered = {key: items[key] for key in OrderedDict.__iter__(value)}
+            return {**ordered, **items}
+        except Exception as error:  # items were put in or taken out behind its back
+            pass_on_if_cramped(error)
+    return items
 
 
 def stored_sequence(value: list[Any] | tuple[Any, ...]) -> list[Any]:

@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import math
-from collections import UserDict, UserList, UserString, deque
+from collections import OrderedDict, UserDict, UserList, UserString, deque
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
@@ -389,6 +389,18 @@ def test_content_values_that_python_programs_put_there(backend, given, expected)
 @every_mapping
 def test_content_mapping(backend, as_mapping):
     assert content_of(backend, as_mapping({"b": [1], "a": None})) == '{"b":[1],"a":null}'
+
+
+def test_content_of_an_ordered_dict_in_its_own_order(backend):
+    """key order kept"""
+    ordered = OrderedDict(a=1, b=2, c=3)
+    ordered.move_to_end("a")
+    ordered.move_to_end("c", last=False)
+    assert content_of(backend, ordered) == '{"c":3,"b":2,"a":1}'
+    dict.__setitem__(ordered, "d", 4)  # behind its back: its order knows nothing of it
+    assert content_of(backend, ordered) == '{"c":3,"b":2,"a":1,"d":4}'
+    dict.__delitem__(ordered, "b")
+    assert content_of(backend, ordered) == '{"a":1,"c":3,"d":4}'
 
 
 def test_content_model_dump_is_asked_for_json(backend):
