@@ -1,8 +1,8 @@
 """Reading what a conversation may hold: entries, roles, ids and calls of any type.
 
 Shared by both backends. Here values are only *read*, and nothing that a caller's own code raises
-escapes, unless the stack is used up; turning content into text lives in `_content`, deciding what
-stays in the two backends.
+escapes, unless stack or memory is used up; turning content into text lives in `_content`, deciding
+what stays in the two backends.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ NOT_JSON = object()
 # Frames: more than what is called here needs by itself.
 _ROOM = 100
 
+_OUR_PACKAGES = (__name__.partition(".")[0], "json")
+
 
 def type_name(value: object) -> str:
     """The name of a value's type, read without running the code of its metaclass."""
@@ -38,16 +40,29 @@ def type_name(value: object) -> str:
 
 
 def pass_on_if_cramped(error: Exception) -> None:
-    """Raise again an error that tells where the caller stands in the stack, not what a value is.
+    """Raise again an error that tells of the stack or the memory left to us, not of a value.
 
-    Without this, a value that is read in the last few frames would be taken for one that cannot
-    be read, and be lost.
+    Without this, a value that is read in the last few frames, or that memory does not suffice
+    for, would be taken for one that cannot be read, and be lost.
     """
     if is_a(error, RecursionError):
         try:
             _descend(_ROOM)
         except RecursionError:
             raise error from None
+    elif is_a(error, MemoryError) and _is_our_own(error):
+        raise error
+
+
+def _is_our_own(error: Exception) -> bool:
+    """Whether no Python code but ours, and the `json` that we call, was running."""
+    frame = error.__traceback__
+    while frame is not None:
+        package = str(frame.tb_frame.f_globals.get("__name__")).partition(".")[0]
+        if package not in _OUR_PACKAGES:
+            return False
+        frame = frame.tb_next
+    return True
 
 
 def _descend(frames: int) -> None:

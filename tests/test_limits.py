@@ -1,11 +1,16 @@
-"""Close to the recursion limit a call gives its answer or raises: it never loses what it reads."""
+"""Where stack or memory end, a call gives its answer or raises: it never loses what it reads."""
 
 import json
+import operator
 import sys
+from collections import UserDict
+from functools import partial
 
 import pytest
 from hostile import MAPPINGS, Dumps, Named, Tuple
 from rows import result, turn, user
+
+from flowdrop_fast import _content
 
 CALL = {"id": 5, "name": "search"}
 CONVERSATIONS = {
@@ -51,3 +56,20 @@ def test_a_value_that_uses_up_the_stack_itself(backend):
             return self.model_dump(**options)
 
     assert backend.normalize_conversation([user(Endless()), Endless()]) == ([user("")], 1)
+
+
+def test_memory_that_does_not_suffice_for_a_text(backend, monkeypatch):
+    # So many repetitions of the content's parts are more than any memory holds.
+    monkeypatch.setattr(_content, "_encode_plain", partial(operator.mul, sys.maxsize))
+    with pytest.raises(MemoryError):
+        backend.coerce_content([1, 2])
+
+
+def test_memory_that_runs_out_in_a_value_of_its_own(backend):
+    """cannot be serialized: […] an object whose own code raises"""
+
+    class Greedy(UserDict):
+        def __iter__(self):
+            return iter([self] * sys.maxsize)
+
+    assert backend.normalize_conversation([user(Greedy()), Greedy()]) == ([user("")], 1)
