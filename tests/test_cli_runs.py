@@ -17,7 +17,7 @@ import pytest
 import zstandard
 
 from flowdrop_fast import normalize_conversation
-from flowdrop_fast.cli import main
+from flowdrop_fast.cli import main, work
 from flowdrop_fast.cli.journal import Journal
 from flowdrop_fast.cli.sinks import FileSink
 
@@ -610,3 +610,16 @@ def wait_for(path, process, tasks=0):
         assert process.poll() is None, process.communicate()
         time.sleep(0.02)
     raise AssertionError(f"{path} did not appear")
+
+
+@pytest.mark.parametrize("indent", [None, 1], ids=["line", "document"])
+def test_a_conversation_that_memory_does_not_suffice_for(tmp_path, monkeypatch, capfd, indent):
+    def explain(_messages):
+        raise MemoryError
+
+    monkeypatch.setattr(work, "explain_conversation", explain)
+    file, out = tmp_path / "run.json", tmp_path / "out.json"
+    file.write_text(json.dumps([USER], indent=indent))
+    assert main(["normalize", str(file), "-o", str(out)]) == 2
+    assert f"{file}:1: too long for the memory there is" in capfd.readouterr().err
+    assert os.listdir(tmp_path) == ["run.json"]

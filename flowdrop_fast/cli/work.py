@@ -348,7 +348,7 @@ def treat_document(data: bytes, task: Task, settings: Settings, offset: int) -> 
             result.write(_between_blanks(data, dump_document(value, indent_of(data))))
         elif settings.rewriting:
             result.write(data)
-    except ValueError as error:
+    except (ValueError, MemoryError) as error:
         what = as_unreadable(error)
         note_unreadable(result, what.line or first, what.reason, data, offset)
         return result
