@@ -109,6 +109,23 @@ def dumps(value: Any) -> bytes:
     return text
 
 
+def describe(value: Any) -> str:
+    """What JSON calls a value.
+
+    >>> describe(None), describe(True), describe([])
+    ('null', 'true', 'a list')
+    """
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return "a number"
+    if isinstance(value, str):
+        return "a string"
+    return "a list" if isinstance(value, list) else "an object"
+
+
 def _write_finite(value: Any) -> bytes:
     try:
         written: bytes = orjson.dumps(value)

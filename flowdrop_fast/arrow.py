@@ -179,12 +179,12 @@ def _messages(value: Any) -> list[Any]:
     if isinstance(value, list):
         return value
     if not isinstance(value, dict):
-        raise ValueError(f"no conversation: {_spoken(value)}, not a list or an object")
+        raise ValueError(f"no conversation: {_json.describe(value)}, not a list or an object")
     if "messages" not in value:
         raise ValueError("no conversation: an object without the key 'messages'")
     messages = value["messages"]
     if not isinstance(messages, list):
-        raise ValueError(f"no conversation: 'messages' is {_spoken(messages)}, not a list")
+        raise ValueError(f"no conversation: 'messages' is {_json.describe(messages)}, not a list")
     return messages
 
 
@@ -208,19 +208,6 @@ def _records_text(records: list[Record]) -> bytes:
             for record in records
         ]
     )
-
-
-def _spoken(value: Any) -> str:
-    """What JSON calls a value."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return "a number"
-    if isinstance(value, str):
-        return "a string"
-    return "a list" if isinstance(value, list) else "an object"
 
 
 def _plain(texts: pa.Array) -> pa.Array:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flowdrop_fast import Explanation, Record, check_conversation, explain_conversation
+from flowdrop_fast._json import describe
 
 from .errors import UnreadableError
 
@@ -141,19 +142,6 @@ def parse_pointer(text: str) -> Path:
 
 def _pointer(path: Path) -> str:
     return "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in path) or "the top"
-
-
-def describe(value: Any) -> str:
-    """What JSON calls a value."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return "a number"
-    if isinstance(value, str):
-        return "a string"
-    return "a list" if isinstance(value, list) else "an object"
 
 
 def explain_strictly(messages: list[Any]) -> Explanation:
