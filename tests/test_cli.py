@@ -183,7 +183,7 @@ class TestCheck:
         assert done.returncode == 1
         found = "Entry 0 is not a flat row of text, normalization would lift it to that shape."
         assert done.stdout.decode().splitlines() == [
-            "<stdin>:1: 1 changed (1 reshaped_message)",
+            "<stdin>:1: 1 not flat (1 reshaped_message)",
             f"  reshaped_message: {found}",
         ]
 

@@ -13,7 +13,7 @@ from flowdrop_fast import __version__
 from .alignment import DROPPED, KEPT, MADE, MOVED_AWAY, MOVED_HERE, Pair, align
 from .cells import Cell, make_cell
 from .conversations import Options, Treated
-from .reports import printable, summarize
+from .reports import counted, counts_of, printable, summarize
 
 # Text longer than this is folded.
 FOLDED_CHARACTERS = 1200
@@ -109,8 +109,9 @@ def section(name: str, treated: Treated, options: Options) -> str:
     """
     before, after = treated.before, treated.after
     if not treated.changed:
-        return f"<h2>{_text(name)}</h2>\n<p>{len(before)} messages, nothing to change.</p>\n"
-    counts = f"{len(before)} stored entries, {len(after)} messages to send"
+        count = counted(len(before), "message", "messages")
+        return f"<h2>{_text(name)}</h2>\n<p>{count}, nothing to change.</p>\n"
+    counts = ", ".join(counts_of(before, after))
     rows = "".join(_row(pair) for pair in align(treated, options))
     return f"""<h2>{_text(name)}</h2>
 <p>{counts}. {_text(summarize(treated.records))}.</p>

@@ -15,6 +15,7 @@ from flowdrop_fast._results import (
     MOVED_SYSTEM,
     REIDENTIFIED_CALL,
     REIDENTIFIED_RESULT,
+    RESHAPED_MESSAGE,
 )
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ _VERBS = {
     MERGED_SYSTEM: "merged",
     REIDENTIFIED_CALL: "renamed",
     REIDENTIFIED_RESULT: "renamed",
+    RESHAPED_MESSAGE: "not flat",
 }
 
 
@@ -57,7 +59,7 @@ def summary_rows(totals: Totals, set_aside: bool) -> list[tuple[str, str]]:
         set_aside: whether lines that cannot be read were set aside.
     """
     rows = [("conversations", totals.conversations), ("changed", totals.changed)]
-    for verb in ("dropped", "made", "moved", "merged", "renamed", "changed"):
+    for verb in ("dropped", "made", "moved", "merged", "renamed", "not flat"):
         counts = [(f"  {kind}", n) for kind, n in totals.kinds.items() if verb_of(kind) == verb]
         if counts:
             rows.append((verb, sum(n for _, n in counts)))
@@ -68,14 +70,35 @@ def summary_rows(totals: Totals, set_aside: bool) -> list[tuple[str, str]]:
 
 
 def verb_of(kind: str) -> str:
-    """What was done where a kind of record is told: dropped, made, moved or renamed.
+    """What was done where a kind of record is told: dropped, made, moved and so on.
 
     >>> verb_of("orphan_result"), verb_of("moved_system"), verb_of("reidentified_call")
     ('dropped', 'moved', 'renamed')
     """
     if kind in DROP_KINDS:
         return "dropped"
-    return _VERBS.get(kind, "changed")
+    return _VERBS[kind]
+
+
+def counted(count: int, one: str, several: str) -> str:
+    """A count with its noun.
+
+    >>> counted(1, "entry", "entries"), counted(2, "entry", "entries")
+    ('1 entry', '2 entries')
+    """
+    return f"{count} {one if count == 1 else several}"
+
+
+def counts_of(before: list[object], after: list[object]) -> tuple[str, str]:
+    """How many entries a conversation had, and how many messages leave.
+
+    >>> counts_of([None, {}], [{}])
+    ('2 stored entries', '1 message to send')
+    """
+    return (
+        counted(len(before), "stored entry", "stored entries"),
+        counted(len(after), "message to send", "messages to send"),
+    )
 
 
 def printable(text: str) -> str:

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from .alignment import DROPPED, KEPT, MADE, MOVED_AWAY, MOVED_HERE, Pair, align
 from .cells import Cell, make_cell
 from .conversations import Options, Treated
-from .reports import printable, summarize
+from .reports import counted, counts_of, printable, summarize
 
 MARKS = {KEPT: " ", DROPPED: "-", MADE: "+", MOVED_AWAY: "<", MOVED_HERE: ">"}
 LEGEND = "- dropped   + made   < moved from here   > moved to here"
@@ -35,10 +35,10 @@ def draw(name: str, treated: Treated, options: Options, width: int, colour: bool
     """
     before, after = treated.before, treated.after
     if not treated.changed:
-        yield f"{name}: {len(before)} messages, nothing to change"
+        yield f"{name}: {counted(len(before), 'message', 'messages')}, nothing to change"
         return
     drawing = _Drawing(max(width, MINIMUM_WIDTH), len(before), colour)
-    counts = f"{len(before)} stored entries -> {len(after)} messages to send"
+    counts = " -> ".join(counts_of(before, after))
     yield drawing.paint(f"{name}: {counts}", BOLD)
     yield from textwrap.wrap(summarize(treated.records), drawing.width)
     yield ""
