@@ -232,7 +232,6 @@ for _function in (
 del _function
 
 cdef str NO_CONTENT = ""
-cdef Py_ssize_t INTERRUPTED_LENGTH = len(INTERRUPTED_TEXT)
 
 
 # ---- Text -------------------------------------------------------------------------------------
@@ -954,8 +953,8 @@ cdef inline str _call_id(Fields* read, PyObject* call):
 
 cdef inline bint _is_interrupted(PyObject* content) except -1:
     """Whether content, coerced, is the text of a synthetic result."""
-    if is_text(content) and TEXT_LENGTH(content) != INTERRUPTED_LENGTH:
-        return False
+    if is_text(content):  # mended text has characters that the synthetic one has not
+        return _same_text(content, <PyObject*>INTERRUPTED)
     return is_interrupted(<object>content)
 
 
