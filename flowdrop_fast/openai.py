@@ -177,6 +177,7 @@ def _to_provider_call(call: object, where: str, repair_arguments: bool) -> dict[
             _refuse(where, "a call", call)
         raise ValueError(f"{where} must have a usable id under 'tool_call_id' or 'id'")
     call_id, mapping, _ = found
+    mapping = {key: value for key, value in mapping.items() if key != "tool_call_id"}
     function = read_mapping(mapping.get("function"))
     if function is not None:
         said = _said(function, "name", ("arguments",), f"{where}['function']", repair_arguments)

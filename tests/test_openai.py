@@ -137,6 +137,15 @@ def test_a_custom_tool_call_keeps_its_shape() -> None:
     assert stored(call) == call
 
 
+@pytest.mark.parametrize(
+    "call", [{"type": "custom", "custom": {"name": "f"}}, {"function": {"name": "f"}}]
+)
+def test_an_id_in_the_flat_place_moves_to_the_one_of_the_provider(call: dict[str, Any]) -> None:
+    made = sent({"tool_call_id": "c1", **call})
+    assert made["id"] == "c1"
+    assert "tool_call_id" not in made
+
+
 def test_other_keys_of_a_row_are_passed_on_and_none_is_left_out() -> None:
     row = {"role": "assistant", "content": "hi", "name": "porter", "refusal": None}
     assert to_openai([row]) == from_openai([row])
