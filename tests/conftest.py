@@ -1,9 +1,10 @@
-"""Which backends the tests run on, and how hard Hypothesis looks.
+"""Which backends the tests run on, how hard Hypothesis looks, and what the collector sees.
 
 A test that takes `backend` runs once on each; one that takes `both_backends` compares them. Each
 module is imported by its own name, so that a missing backend is an error of every test on it.
 """
 
+import gc
 import importlib
 import os
 
@@ -65,6 +66,15 @@ def backend(request):
 def both_backends():
     """The reference and its compiled twin."""
     return tuple(importlib.import_module(f"flowdrop_fast._{name}") for name in BACKENDS)
+
+
+@pytest.fixture(scope="module")
+def quick_collector():
+    """The collector sees only what the tests of a module make: a collection takes no time then."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def _chosen(config):

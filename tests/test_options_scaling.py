@@ -17,6 +17,8 @@ from test_scaling import (
     turns,
 )
 
+pytestmark = pytest.mark.usefixtures("quick_collector")
+
 SMALL = 150
 
 EVERY_OPTION = {

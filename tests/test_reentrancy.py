@@ -20,16 +20,9 @@ from hypothesis import given
 from rows import result, system, turn, user
 from strategies import nasty_histories
 
+pytestmark = pytest.mark.usefixtures("quick_collector")
+
 VERBS = ["normalize_conversation", "repair_tool_pairing", "explain_conversation"]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def quick_collector():
-    """The collector sees only what these tests make."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture

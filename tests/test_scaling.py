@@ -15,6 +15,8 @@ import tracemalloc
 import pytest
 from rows import INTERRUPTED, result, system, turn, user
 
+pytestmark = pytest.mark.usefixtures("quick_collector")
+
 SMALL = 200
 TIMES = 32
 BOUND = 5 * TIMES

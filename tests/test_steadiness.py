@@ -12,6 +12,8 @@ import tracemalloc
 import pytest
 from rows import result, system, turn, user
 
+pytestmark = pytest.mark.usefixtures("quick_collector")
+
 CALLS = 150
 VERBS = ["normalize_conversation", "repair_tool_pairing", "explain_conversation"]
 
