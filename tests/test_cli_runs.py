@@ -15,6 +15,7 @@ import zlib
 
 import pytest
 import zstandard
+from gate import LINE, Gate
 
 from flowdrop_fast import normalize_conversation
 from flowdrop_fast.cli import main, work
@@ -82,6 +83,13 @@ def big(tmp_path_factory):
     file.write_bytes(b"\n".join(lines) + b"\n")
     assert file.stat().st_size > 12 << 20
     return file, b"\n".join(map(expected_line, lines)) + b"\n"
+
+
+@pytest.fixture
+def gated(big, tmp_path_factory):
+    """The big file again, with a gate behind it."""
+    with Gate(tmp_path_factory.mktemp("gate"), big[0].read_bytes()) as gate:
+        yield gate
 
 
 class TestInputs:
@@ -439,31 +447,37 @@ needs_proc = pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="lo
 
 @needs_proc
 class TestDeath:
-    def test_killed_at_random_moments_and_resumed(self, big, tmp_path):
+    def test_killed_at_random_moments_and_resumed(self, big, gated, tmp_path):
         file, expected = big
-        lines = ["normalize", file, file, file, "-o", "out", "--report", "report", "-q", "-j", "2"]
+        lines = ["normalize", file, file, gated.file, "-o", "out", "--report", "report"]
+        lines += ["-q", "-j", "2"]
+        options = {"cwd": tmp_path, "env": gated.env}
         chance = random.Random(3)
-        whole = run(*lines[:4], "--report", "whole", "-q", "-o", "other", cwd=tmp_path)
+        gated.open()
+        whole = run(*lines[:4], "--report", "whole", "-q", "-o", "other", **options)
         assert whole.returncode == 0
         state = tmp_path / "out.unfinished" / "state.json"
         for kill in range(10):
-            process = start(*lines, "--resume", cwd=tmp_path)
+            gated.close()
+            process = start(*lines, "--resume", **options)
             if kill:
-                wait_for(state, process, chance.randrange(kill))
+                wait_for(state, process, chance.randrange(kill), gated)
             time.sleep(chance.uniform(0, 0.1))
             process.kill()
             process.communicate()
             assert process.returncode == -signal.SIGKILL
             assert not (tmp_path / "out").exists()
-        assert run(*lines, "--resume", cwd=tmp_path).returncode == 0
-        assert (tmp_path / "out").read_bytes() == expected * 3
+        gated.open()
+        assert run(*lines, "--resume", **options).returncode == 0
+        assert (tmp_path / "out").read_bytes() == expected * 3 + LINE
         assert (tmp_path / "report").read_bytes() == (tmp_path / "whole").read_bytes()
         assert sorted(os.listdir(tmp_path)) == ["other", "out", "report", "whole"]
 
-    def test_interrupted_and_resumed(self, big, tmp_path):
+    def test_interrupted_and_resumed(self, big, gated, tmp_path):
         file, expected = big
-        arguments = ["normalize", *[file] * 8, "-o", "out", "-j", "2", "-q"]
-        process = start(*arguments, cwd=tmp_path, start_new_session=True)
+        arguments = ["normalize", file, gated.file, "-o", "out", "-j", "2", "-q"]
+        options = {"cwd": tmp_path, "env": gated.env}
+        process = start(*arguments, **options, start_new_session=True, preexec_fn=heed_interrupts)
         wait_for(tmp_path / "out.unfinished" / "state.json", process)
         os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C does, workers and all
         _, err = process.communicate(timeout=60)
@@ -471,15 +485,16 @@ class TestDeath:
         assert b"Traceback" not in err
         assert err.endswith(b"--resume takes it up\nflowdrop-fast: interrupted\n")
         assert os.listdir(tmp_path) == ["out.unfinished"]
-        again = run(*arguments, cwd=tmp_path)
+        again = run(*arguments, **options)
         assert again.returncode == 2
         assert b"an unfinished run was found" in again.stderr
-        other = run(*arguments, "--messages-path", "/x", "--resume", cwd=tmp_path)
+        other = run(*arguments, "--messages-path", "/x", "--resume", **options)
         assert other.returncode == 2
         assert b"cannot be resumed, the inputs or options are others now" in other.stderr
-        done = run(*arguments, "--resume", cwd=tmp_path)
+        gated.open()
+        done = run(*arguments, "--resume", **options)
         assert done.returncode == 0
-        assert (tmp_path / "out").read_bytes() == expected * 8
+        assert (tmp_path / "out").read_bytes() == expected * 2 + LINE
         assert os.listdir(tmp_path) == ["out"]
 
     @pytest.mark.parametrize("moved", [[], ["report"], ["report", "out"]])
@@ -512,37 +527,42 @@ class TestDeath:
         assert json.loads((tmp_path / "report").read_bytes())["kind"] == "not_a_message"
         assert sorted(os.listdir()) == ["in", "out", "report"]
 
-    def test_force_begins_anew(self, big, tmp_path):
-        file, expected = big
-        arguments = ["normalize", file, file, "-o", "out", "-j", "2", "-q"]
-        process = start(*arguments, cwd=tmp_path)
+    def test_force_begins_anew(self, big, gated, tmp_path):
+        _, expected = big
+        arguments = ["normalize", gated.file, "-o", "out", "-j", "2", "-q"]
+        options = {"cwd": tmp_path, "env": gated.env}
+        process = start(*arguments, **options)
         wait_for(tmp_path / "out.unfinished" / "state.json", process)
         process.kill()
         process.communicate()
-        done = run(*arguments, "--force", cwd=tmp_path)
+        gated.open()
+        done = run(*arguments, "--force", **options)
         assert (done.returncode, done.stderr) == (0, b"")
-        assert (tmp_path / "out").read_bytes() == expected * 2
+        assert (tmp_path / "out").read_bytes() == expected + LINE
 
-    def test_two_runs_do_not_write_one_output(self, big, tmp_path):
-        file, _ = big
-        arguments = ["normalize", *[file] * 4, "-o", "out", "-j", "1", "-q"]
-        process = start(*arguments, cwd=tmp_path)
+    def test_two_runs_do_not_write_one_output(self, gated, tmp_path):
+        arguments = ["normalize", gated.file, "-o", "out", "-j", "1", "-q"]
+        options = {"cwd": tmp_path, "env": gated.env}
+        process = start(*arguments, **options)
         try:
             wait_for(tmp_path / "out.unfinished" / "state.json", process)
-            other = run(*arguments, "--force", cwd=tmp_path)
+            other = run(*arguments, "--force", **options)
             assert other.returncode == 2
             assert b"out: another run is writing it" in other.stderr
+            gated.open()
             assert process.wait(60) == 0
         finally:
             process.kill()
             process.communicate()
 
-    def test_killed_workers_cost_nothing(self, big, tmp_path):
+    def test_killed_workers_cost_nothing(self, big, gated, tmp_path):
         file, expected = big
-        process = start("normalize", *[file] * 6, "-o", "out", "-j", "2", "-q", cwd=tmp_path)
+        arguments = ["normalize", file, gated.file, "-o", "out", "-j", "2", "-q"]
+        process = start(*arguments, cwd=tmp_path, env=gated.env)
         killed = 0
         try:
-            while process.poll() is None and killed < 6:
+            while killed < 6:
+                assert process.poll() is None
                 for pid in workers_of(process)[:1]:
                     time.sleep(0.1)
                     try:
@@ -551,10 +571,10 @@ class TestDeath:
                     except ProcessLookupError:
                         pass
         finally:
+            gated.open()
             out, err = process.communicate(timeout=120)
         assert (process.returncode, out, err) == (0, b"", b"")
-        assert killed > 0
-        assert (tmp_path / "out").read_bytes() == expected * 6
+        assert (tmp_path / "out").read_bytes() == expected * 2 + LINE
 
     @pytest.mark.parametrize("to", ["a file", "standard output"])
     def test_a_line_that_kills_is_set_aside(self, big, tmp_path, to):
@@ -602,14 +622,21 @@ class TestDeath:
         process.stderr.close()
 
 
-def wait_for(path, process, tasks=0):
-    """Wait until the state of a run is there, and tells of so many tasks."""
-    for _ in range(1000):
-        if path.exists() and json.loads(path.read_bytes())["next"] >= tasks:
+def heed_interrupts():
+    """What a shell starts in the background ignores them."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def wait_for(state, process, tasks=0, gate=None):
+    """Wait until the state of a run is there, and tells of so many tasks; or until a gate."""
+    for _ in range(6000):
+        if state.exists() and json.loads(state.read_bytes())["next"] >= tasks:
+            return
+        if gate is not None and gate.is_reached():
             return
         assert process.poll() is None, process.communicate()
-        time.sleep(0.02)
-    raise AssertionError(f"{path} did not appear")
+        time.sleep(0.01)
+    raise AssertionError(f"{state} did not appear")
 
 
 @pytest.mark.parametrize("indent", [None, 1], ids=["line", "document"])
