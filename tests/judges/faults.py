@@ -37,6 +37,16 @@ FAULTS: dict[str, list[Row]] = {
     "system inside": [_USER, _DONE, {"role": "system", "content": "be brief"}, _USER],
 }
 
+# What every judge of pairing must see; what else it sees is told where it is asked.
+PAIRING_FAULTS = [
+    "unanswered",
+    "one of two unanswered",
+    "orphan result",
+    "result first",
+    "result late",
+    "result of another call",
+]
+
 
 def without_one_result(messages: list[Row]) -> Iterator[list[Row]]:
     """Copies of sendable rows, each with another result gone: none of them is sendable."""

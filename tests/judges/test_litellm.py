@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import toolrepair
 import turnsafe
+from faults import PAIRING_FAULTS
 from litellm_wire import anthropic_request, bedrock_request, gemini_request
 from mcp.server.validation import validate_tool_use_result_messages
 from mcp.types import SamplingMessage
@@ -111,17 +112,7 @@ def test_misses_no_result(judge: Any, normalized: dict[str, list[Any]]) -> None:
 
 
 @PAIRING
-@pytest.mark.parametrize(
-    "fault",
-    [
-        "unanswered",
-        "one of two unanswered",
-        "orphan result",
-        "result first",
-        "result late",
-        "result of another call",
-    ],
-)
+@pytest.mark.parametrize("fault", PAIRING_FAULTS)
 def test_cured(judge: Any, fault: str) -> None:
     assert_cured(judge, fault)
 

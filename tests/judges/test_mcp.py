@@ -9,6 +9,7 @@ import json
 from typing import Any
 
 import pytest
+from faults import PAIRING_FAULTS
 from mcp.server.validation import validate_tool_use_result_messages
 from mcp.types import SamplingMessage
 from verdicts import assert_accepts_all, assert_cured, assert_misses_no_result, complaint
@@ -60,17 +61,7 @@ def test_misses_no_result(normalized: dict[str, list[Any]]) -> None:
     assert_misses_no_result(judge, followed)
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        "unanswered",
-        "one of two unanswered",
-        "orphan result",
-        "result first",
-        "result late",
-        "result of another call",
-    ],
-)
+@pytest.mark.parametrize("fault", PAIRING_FAULTS)
 def test_cured(fault: str) -> None:
     assert_cured(judge, fault)
 

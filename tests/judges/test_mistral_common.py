@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from faults import PAIRING_FAULTS
 from mistral_common.protocol.instruct.converters import convert_openai_messages
 from mistral_common.protocol.instruct.validator import ValidationMode, get_validator
 from mistral_common.tokens.tokenizers.base import TokenizerVersion
@@ -49,18 +50,7 @@ def test_misses_no_result(judge: Any, normalized: dict[str, list[Any]]) -> None:
 
 @JUDGES
 @pytest.mark.parametrize(
-    "fault",
-    [
-        "unanswered",
-        "one of two unanswered",
-        "orphan result",
-        "result first",
-        "result late",
-        "result twice",
-        "result of another call",
-        "id twice in a turn",
-        "system inside",
-    ],
+    "fault", [*PAIRING_FAULTS, "result twice", "id twice in a turn", "system inside"]
 )
 def test_cured(judge: Any, fault: str) -> None:
     assert_cured(judge, fault)
