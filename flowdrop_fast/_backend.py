@@ -12,15 +12,28 @@ from typing import TYPE_CHECKING
 _CHOICES = ("auto", "native", "pure")
 _NATIVE = "flowdrop_fast._native"
 
+# What Cython and CPython say where another interpreter of this process has the extension.
+_IN_ANOTHER_INTERPRETER = (
+    "Interpreter change detected",
+    "does not support loading in subinterpreters",
+)
 
-def _load_native() -> ModuleType | None:
-    """Return the compiled backend, or None where it is absent. One that is broken raises."""
+
+def _load_native(choice: str) -> ModuleType | None:
+    """Return the compiled backend, or None where it is absent. One that is broken raises.
+
+    It loads in one interpreter of a process only; `auto` takes that for absence in the others.
+    """
     try:
         return importlib.import_module(_NATIVE)
     except ModuleNotFoundError as error:
         if error.name != _NATIVE:
             raise  # the extension is there, and something that it imports is not
         return None
+    except ImportError as error:
+        if choice == "auto" and any(said in str(error) for said in _IN_ANOTHER_INTERPRETER):
+            return None
+        raise
 
 
 def _choose() -> tuple[ModuleType, str]:
@@ -30,7 +43,7 @@ def _choose() -> tuple[ModuleType, str]:
             f"FLOWDROP_FAST_BACKEND={choice!r} is unknown; it is one of: {', '.join(_CHOICES)}"
         )
     if choice != "pure":
-        native = _load_native()
+        native = _load_native(choice)
         if native is not None:
             return native, "native"
         if choice == "native":

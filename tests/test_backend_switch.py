@@ -2,6 +2,7 @@
 
 The package is copied without its extension; a module put in the extension's place stands for one
 that works or for one that is broken. Nothing here depends on what this installation has compiled.
+At the end the same choices once more in this process, where it can be seen which lines they run.
 """
 
 import os
@@ -10,10 +11,12 @@ import subprocess
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import flowdrop_fast
+from flowdrop_fast import _backend, _pure
 
 PACKAGE = Path(flowdrop_fast.__file__).parent
 
@@ -77,6 +80,11 @@ def put_raising_extension(installation):
     (installation / "_native.py").write_text("raise RuntimeError('cannot start')\n")
 
 
+def put_extension_of_another_interpreter(installation):
+    text = "raise ImportError('Interpreter change detected - and so on, as Cython says it')\n"
+    (installation / "_native.py").write_text(text)
+
+
 @pytest.mark.parametrize("choice", [None, "", "auto", "native"])
 def test_extension_is_used_where_it_is_present(installation, choice):
     put_working_extension(installation)
@@ -117,6 +125,19 @@ def test_broken_extension_is_never_passed_over(installation, choice, break_it, e
     assert process.stderr.splitlines()[-1].startswith(error)
 
 
+@pytest.mark.parametrize("choice", [None, "", "auto"])
+def test_pure_is_used_where_another_interpreter_has_the_extension(installation, choice):
+    put_extension_of_another_interpreter(installation)
+    assert chosen(import_package(installation, choice)) == ON_PURE
+
+
+def test_native_raises_where_another_interpreter_has_the_extension(installation):
+    put_extension_of_another_interpreter(installation)
+    process = import_package(installation, "native")
+    assert process.returncode == 1
+    assert process.stderr.splitlines()[-1].startswith("ImportError: Interpreter change detected")
+
+
 @pytest.mark.parametrize(
     "break_it", [put_truncated_extension, put_extension_lacking_a_module, put_raising_extension]
 )
@@ -134,3 +155,61 @@ def test_unknown_choice_is_refused_by_name(installation, choice):
     assert error == (
         f"ValueError: FLOWDROP_FAST_BACKEND={choice!r} is unknown; it is one of: auto, native, pure"
     )
+
+
+class TestInThisProcess:
+    @pytest.fixture
+    def choose(self, monkeypatch):
+        """Make the choice again, as an import would make it with that extension in its place."""
+
+        def choose(choice, extension):
+            monkeypatch.setenv("FLOWDROP_FAST_BACKEND", choice)
+            monkeypatch.setattr(_backend, "importlib", in_place_of_native(extension))
+            return _backend._choose()
+
+        return choose
+
+    def test_a_working_extension(self, choose):
+        assert choose("auto", sys) == (sys, "native")
+        assert choose("native", sys) == (sys, "native")
+        assert choose("pure", sys) == (_pure, "pure")
+
+    def test_none(self, choose):
+        absent = ModuleNotFoundError("none", name="flowdrop_fast._native")
+        assert choose("auto", absent) == (_pure, "pure")
+        with pytest.raises(ImportError, match="this installation has no compiled extension"):
+            choose("native", absent)
+
+    @pytest.mark.parametrize("choice", ["auto", "native"])
+    @pytest.mark.parametrize(
+        "error",
+        [ModuleNotFoundError("none", name="other"), ImportError("cut short"), RuntimeError("no")],
+    )
+    def test_a_broken_one(self, choose, choice, error):
+        with pytest.raises(type(error), match=str(error)):
+            choose(choice, error)
+        assert choose("pure", error) == (_pure, "pure")
+
+    @pytest.mark.parametrize("said", _backend._IN_ANOTHER_INTERPRETER)
+    def test_one_that_another_interpreter_has(self, choose, said):
+        error = ImportError(f"the extension: {said}!")
+        assert choose("auto", error) == (_pure, "pure")
+        with pytest.raises(ImportError, match=said):
+            choose("native", error)
+
+    def test_an_unknown_choice(self, choose):
+        with pytest.raises(ValueError, match="'cython' is unknown; it is one of: auto, native, pure"):
+            choose("cython", sys)
+
+
+def in_place_of_native(extension):
+    """An `importlib` that gives something else as the extension, or raises it."""
+
+    def import_module(name):
+        if name != "flowdrop_fast._native":
+            return sys.modules[name]
+        if isinstance(extension, Exception):
+            raise extension
+        return extension
+
+    return SimpleNamespace(import_module=import_module)

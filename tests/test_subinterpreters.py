@@ -1,6 +1,7 @@
 """Subinterpreters: the reference works in every one, the compiled backend in the first that loads.
 
-Cython allows no more. What matters is that the others get an error that says so, and no crash.
+Cython allows no more. The others fall back to the reference or, where the compiled backend is
+asked for by name, get an error that says so; and nothing crashes.
 """
 
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 
 USE = """
 import os
-os.environ["FLOWDROP_FAST_BACKEND"] = {backend!r}
+os.environ["FLOWDROP_FAST_BACKEND"] = {choice!r}
 import flowdrop_fast
 rows = [{{"role": "tool", "content": [1]}}, {{"role": "user", "content": None}}]
 assert flowdrop_fast.BACKEND == {backend!r}
@@ -34,7 +35,14 @@ except ImportError:
         except interpreters.RunFailedError as failure:
             return str(failure)
 """
+
+
 NATIVE_REFUSED = ("Interpreter change detected", "does not support loading in subinterpreters")
+
+
+def use(choice, backend):
+    """Code that imports with a choice, and must get that backend."""
+    return USE.format(choice=choice, backend=backend)
 
 
 def in_a_process(code):
@@ -50,14 +58,13 @@ def in_a_process(code):
 
 
 def test_the_reference_works_in_each():
-    use = USE.format(backend="pure")
     code = f"""
-{use}
+{use("pure", "pure")}
 for kind in kinds * 3:
     interpreter = interpreters.create(*kind)
-    assert run(interpreter, {use!r}) is None
+    assert run(interpreter, {use("pure", "pure")!r}) is None
     interpreters.destroy(interpreter)
-{use}
+{use("pure", "pure")}
 print("done")
 """
     assert in_a_process(code).endswith("done\n")
@@ -65,13 +72,12 @@ print("done")
 
 @pytest.mark.usefixtures("both_backends")
 def test_the_compiled_backend_works_in_the_first_and_says_so_in_others():
-    use = USE.format(backend="native")
     code = f"""
-{use}
+{use("native", "native")}
 for kind in kinds:
     interpreter = interpreters.create(*kind)
-    print(run(interpreter, {use!r}))
-    assert run(interpreter, {USE.format(backend="pure")!r}) is None
+    print(run(interpreter, {use("native", "native")!r}))
+    assert run(interpreter, {use("pure", "pure")!r}) is None
     interpreters.destroy(interpreter)
 assert flowdrop_fast.normalize_conversation(rows) == ([{{"role": "user", "content": ""}}], 1)
 print("done")
@@ -80,6 +86,33 @@ print("done")
     assert said.endswith("done\n")
     assert sum(said.count(refusal) for refusal in NATIVE_REFUSED) == 2
     assert "ImportError" in said
+
+
+@pytest.mark.usefixtures("both_backends")
+def test_without_a_choice_the_others_fall_back_to_the_reference():
+    code = f"""
+{use("auto", "native")}
+for kind in kinds:
+    interpreter = interpreters.create(*kind)
+    failure = run(interpreter, {use("auto", "pure")!r})
+    assert failure is None, failure
+    interpreters.destroy(interpreter)
+assert flowdrop_fast.normalize_conversation(rows) == ([{{"role": "user", "content": ""}}], 1)
+print("done")
+"""
+    assert in_a_process(code).endswith("done\n")
+
+
+@pytest.mark.usefixtures("both_backends")
+def test_without_a_choice_the_main_one_falls_back_where_it_is_not_the_first():
+    code = f"""
+interpreter = interpreters.create(*kinds[0])
+failure = run(interpreter, {use("auto", "native")!r})
+assert failure is None, failure
+{use("auto", "pure")}
+print("done")
+"""
+    assert in_a_process(code).endswith("done\n")
 
 
 @pytest.mark.usefixtures("both_backends")
