@@ -238,8 +238,7 @@ def _key_text(key: object) -> str:
     """A key as `json.dumps` spells it."""
     if key is None:
         return "null"
-    if is_a(key, (str, int, float)):
-        text = _scalar_text(key)
-        if text is not None:
-            return text
-    raise _UnserializableError("a key that JSON has no spelling for")
+    text = _scalar_text(key) if is_a(key, (str, int, float)) else None
+    if text is None:
+        raise _UnserializableError("a key that JSON has no spelling for")
+    return text

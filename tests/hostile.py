@@ -121,6 +121,13 @@ class RaisingEnum(Enum):
     value = property(refuse)
 
 
+class EndlessEnum(Enum):
+    """Whose member is its own value."""
+
+    MEMBER = 1
+    value = property(lambda self: self)
+
+
 class NoClass:
     """Even asking what it is raises."""
 
@@ -185,6 +192,20 @@ class RaisesWhenCompared:
         return hash(self.text)
 
     __eq__ = refuse
+
+
+class RaisesLater(RaisesWhenCompared):
+    """The same, but only when it has been compared a number of times."""
+
+    def __init__(self, text, patience):
+        super().__init__(text)
+        self.patience = patience
+
+    __hash__ = RaisesWhenCompared.__hash__
+
+    def __eq__(self, other):
+        self.patience -= 1
+        return refuse() if self.patience < 0 else self.text == other
 
 
 @functools.cache

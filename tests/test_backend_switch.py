@@ -198,7 +198,9 @@ class TestInThisProcess:
             choose("native", error)
 
     def test_an_unknown_choice(self, choose):
-        with pytest.raises(ValueError, match="'cython' is unknown; it is one of: auto, native, pure"):
+        with pytest.raises(
+            ValueError, match="'cython' is unknown; it is one of: auto, native, pure"
+        ):
             choose("cython", sys)
 
 

@@ -1,5 +1,6 @@
 """The three verbs over one file or standard input, run as a user runs them: as a process."""
 
+import importlib
 import json
 import os
 import subprocess
@@ -89,6 +90,13 @@ class TestNormalize:
         done = run("normalize", "-q", "-", stdin=text)
         assert (done.returncode, done.stdout, done.stderr) == (0, text, b"")
 
+    def test_in_silence_rows_are_made_flat_all_the_same(self):
+        stored = [{"role": "user", "content": "hi", "metadata": {}}]
+        for text in (compact(stored), json.dumps(stored, indent=1).encode()):
+            done = run("normalize", "-q", "-", stdin=text)
+            assert (done.returncode, done.stderr) == (0, b"")
+            assert json.loads(done.stdout) == [USER]
+
     def test_ends_of_lines_and_byte_order_mark_stay(self):
         done = run("normalize", "-", stdin=b"\xef\xbb\xbf[null]\r\n[null]")
         assert (done.returncode, done.stdout) == (0, b"\xef\xbb\xbf[]\r\n[]")
@@ -135,7 +143,9 @@ class TestUnreadable:
             ("[]".encode("utf-16"), "<stdin>:1: not UTF-8, but UTF-16"),
             (b'{"message": []}', "<stdin>:1: no conversation: an object without the key"),
             (b'{"messages": null}', "<stdin>:1: no conversation: 'messages' is null, not a list"),
+            (b'{"messages": {}}', "<stdin>:1: no conversation: 'messages' is an object, not a"),
             (b'"hi"\n', "<stdin>:1: no conversation: a string, not a list or an object"),
+            (b"true\n", "<stdin>:1: no conversation: true, not a list or an object"),
             (b"[]\n\n7\n", "<stdin>:3: no conversation: a number"),
             (b"[null]\n" + b"[" * 200_000 + b"]" * 200_000, "<stdin>:2: nested too deeply"),
             (b'{"messages":[],"n":' + b"9" * 5000 + b"}", "<stdin>:1: a number has too many"),
@@ -285,6 +295,21 @@ class TestProcess:
         assert done.returncode == 2
         expected = "flowdrop-fast: standard output: cannot be written: No space left on device"
         assert done.stderr.decode().splitlines()[-1] == expected
+
+    def test_a_full_disk_under_what_is_printed_exits_2(self):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(
+                [sys.executable, "-m", "flowdrop_fast", "explain", EXAMPLES / "crashed_run.json"],
+                stdout=full,
+                stderr=subprocess.PIPE,
+                timeout=60,
+                check=False,
+            )
+        assert done.returncode == 2
+        assert done.stderr.decode() == "flowdrop-fast: No space left on device\n"
+
+    def test_to_import_it_is_not_to_run_it(self):
+        assert importlib.import_module("flowdrop_fast.__main__").main is main
 
     def test_in_process(self, capfdbinary):
         assert main(["check", str(EXAMPLES / "runs.jsonl")]) == 1

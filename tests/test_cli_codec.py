@@ -2,12 +2,16 @@
 
 import json
 import math
+import os
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from flowdrop_fast.cli import codec, layout
+from flowdrop_fast.cli.arguments import _cpus
+from flowdrop_fast.cli.cells import make_cell
+from flowdrop_fast.cli.console import amount, progress_line
 from flowdrop_fast.cli.conversations import find_messages, parse_pointer, treat
 from flowdrop_fast.cli.errors import UnreadableError
 
@@ -78,6 +82,47 @@ def test_values_that_are_too_deep_say_so():
         codec.load(b"[" * 200_000 + b"]" * 200_000)
 
 
+def nested(depth):
+    value = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def test_a_document_that_is_too_deep_to_be_written_says_so():
+    with pytest.raises(UnreadableError, match="nested too deeply"):
+        codec.dump_document(nested(100_000), "  ")
+
+
+def test_a_call_that_is_too_deep_to_be_shown_says_so():
+    call = {"id": "c1", "name": "search", "args": nested(100_000)}
+    cell = make_cell({"role": "assistant", "content": "", "tool_calls": [call]})
+    assert cell.calls == ["calls search [c1] (nested too deeply to be shown)"]
+
+
+def test_a_text_for_which_there_is_no_memory_says_so(monkeypatch):
+    def without_memory(_text):
+        raise MemoryError
+
+    monkeypatch.setattr(codec, "read", without_memory)
+    with pytest.raises(UnreadableError, match="too long for the memory there is"):
+        codec.load(b"[]")
+
+
+def test_amounts_and_rates():
+    assert amount(5e15) == "5000.0 TB"
+    assert progress_line(1000, None, 7, 0.0) == "1.0 kB  7 conversations  0 B/s"
+    assert progress_line(1000, None, 7, 2.0) == "1.0 kB  7 conversations  500 B/s"
+
+
+def test_processes_for_each_cpu(monkeypatch):
+    assert 1 <= _cpus() <= os.cpu_count()
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    assert _cpus() == os.cpu_count()
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert _cpus() == 1
+
+
 class TestLayout:
     @pytest.mark.parametrize(
         ("text", "document"),
@@ -96,10 +141,22 @@ class TestLayout:
             (b"garbage\n[]\n", False),
             (b"garbage\ngarbage\n", False),
             (b'[\n  {"role" "user"}\n]', True),
+            (b"[\n" + b"[" * 200_000 + b"]" * 200_000 + b"\n]", True),
         ],
     )
     def test_what_is_a_document(self, text, document):
         assert layout.is_document(text, True) == document
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            b"[\n" + b"[" * 200_000 + b"]" * 200_000 + b",\n",
+            b'[\n{"cost": ' + b"9" * 5000 + b"},\n",
+            b"[\n]\n",
+        ],
+    )
+    def test_a_beginning_that_may_go_on(self, text):
+        assert layout.is_document(text, False)
 
     @given(
         st.lists(st.dictionaries(st.text(max_size=3), st.text(max_size=9)), min_size=1),

@@ -1,26 +1,38 @@
 """Long runs: many inputs, workers, files that appear whole or not at all, runs that resume."""
 
 import bz2
+import gc
 import gzip
+import io
+import itertools
 import json
 import lzma
+import multiprocessing
 import os
 import random
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 import zlib
+from types import SimpleNamespace
 
 import pytest
 import zstandard
 from gate import LINE, Gate
+from hypothesis import given
+from hypothesis import strategies as st
 
 from flowdrop_fast import normalize_conversation
 from flowdrop_fast.cli import main, work
-from flowdrop_fast.cli.journal import Journal
-from flowdrop_fast.cli.sinks import FileSink
+from flowdrop_fast.cli.errors import RunError
+from flowdrop_fast.cli.journal import Journal, State
+from flowdrop_fast.cli.pool import _serve, _Worker
+from flowdrop_fast.cli.sinks import FileSink, PlaceSink
+from flowdrop_fast.cli.sources import Source
+from flowdrop_fast.cli.work import Settings, Task, Totals, read_range
 
 USER = {"role": "user", "content": "hi"}
 CALL = {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "name": "search"}]}
@@ -141,6 +153,49 @@ class TestInputs:
         assert done.returncode == 2
         assert b"flowdrop-fast: <stdin>: cannot be read:" in done.stderr
 
+    @pytest.mark.parametrize("kind", ["gzip", "bz2", "xz", "zstd"])
+    def test_data_that_only_begins_compressed(self, kind):
+        magic = {"gzip": gzip, "bz2": bz2, "xz": lzma, "zstd": zstandard}[kind].compress(b"[]")
+        done = run("normalize", stdin=magic[:10] + b"\xff" * 1000)
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert done.stderr.startswith(b"flowdrop-fast: <stdin>: cannot be read: ")
+
+    def test_a_fault_that_is_not_the_inputs_is_not_told_as_one(self, tmp_path):
+        (tmp_path / "in").write_bytes(b"[]")
+        source = Source(str(tmp_path / "in"))
+        source.close()  # and to read a closed file is a fault of the program's
+        with pytest.raises(ValueError, match="closed"):
+            source._read()
+
+    @pytest.mark.parametrize("where", ["standard library", "zstandard"])
+    def test_zstd_is_read_by_what_there_is(self, tmp_path, where, monkeypatch):
+        """Python has a module of its own from 3.14 on; a stand-in does for it here."""
+        (tmp_path / "in").write_bytes(zstandard.compress(b"[null]\n"))
+        opened = []
+
+        def open_with(file):
+            opened.append(file)
+            return zstandard.ZstdDecompressor().stream_reader(file)
+
+        standard = SimpleNamespace(ZstdFile=open_with) if where == "standard library" else None
+        monkeypatch.setitem(sys.modules, "compression", SimpleNamespace(zstd=standard))
+        monkeypatch.setitem(sys.modules, "compression.zstd", standard)
+        assert main(["normalize", "-q", str(tmp_path / "in"), "-o", str(tmp_path / "out")]) == 0
+        assert (tmp_path / "out").read_bytes() == b"[]\n"
+        assert len(opened) == (where == "standard library")
+
+    def test_a_long_document_in_a_stream(self):
+        stored = [*[USER] * 30_000, None]
+        text = json.dumps(stored, indent=2).encode()
+        assert len(text) > 1 << 20
+        done = run("normalize", "-q", stdin=text)
+        expected = json.dumps(stored[:-1], indent=2).encode()
+        assert (done.returncode, done.stdout) == (0, expected)
+
+    def test_messages_path_can_be_left_to_the_command(self):
+        done = run("normalize", "--messages-path", "auto", stdin=b'{"messages":[null]}')
+        assert (done.returncode, done.stdout) == (0, b'{"messages":[]}')
+
     def test_messages_path(self):
         value = {"a/b": [{"deep": [USER, None]}], "messages": [None]}
         text = json.dumps(value).encode()
@@ -185,6 +240,31 @@ class TestInputs:
             process.kill()
 
 
+class TestRanges:
+    """A file is cut at any byte, and each range gives the lines that start in it."""
+
+    @given(
+        st.lists(st.binary(max_size=9).map(lambda line: line.replace(b"\n", b" "))),
+        st.lists(st.integers(0, 60), max_size=4),
+        st.integers(1, 8),
+    )
+    def test_together_they_give_every_line_once(self, lines, cuts, size):
+        text = b"\n".join(lines)
+        marks = [0, *sorted(cut for cut in cuts if 0 < cut < len(text)), len(text)]
+        whole = b""
+        for start, end in itertools.pairwise(marks):
+            for offset, block in read_range(io.BytesIO(text), start, end, size):
+                assert offset == len(whole)
+                whole += block
+                assert whole.endswith(b"\n") or whole == text
+        assert whole == text
+
+    @pytest.mark.parametrize(("start", "expected"), [(0, b"[1]\n[2"), (2, b"[2"), (20, b"")])
+    def test_a_file_that_has_become_shorter(self, start, expected):
+        blocks = [block for _, block in read_range(io.BytesIO(b"[1]\n[2"), start, 30, 4)]
+        assert b"".join(blocks) == expected
+
+
 class TestWorkers:
     @pytest.mark.parametrize("jobs", [1, 2, 3])
     def test_a_file_by_ranges(self, big, tmp_path, jobs):
@@ -207,6 +287,36 @@ class TestWorkers:
         file, expected = big
         done = run("normalize", "-q", "-j", 2, stdin=file.read_bytes())
         assert (done.returncode, done.stdout, done.stderr) == (0, expected, b"")
+
+    def test_from_any_thread(self, big, tmp_path):
+        file, expected = big
+        codes = []
+        arguments = ["normalize", "-q", "-j", "2", str(file), "-o", str(tmp_path / "out")]
+        thread = threading.Thread(target=lambda: codes.append(main(arguments)))
+        thread.start()
+        thread.join(120)
+        assert codes == [0]
+        assert (tmp_path / "out").read_bytes() == expected
+
+    def test_explain_finds_a_line_far_down(self, big):
+        file, _ = big
+        lines = file.read_bytes().splitlines()
+        number = max(n for n, line in enumerate(lines, 1) if expected_line(line) != line)
+        done = run("explain", file, "--line", number)
+        assert done.returncode == 0
+        assert done.stdout.startswith(b"%s:%d: " % (bytes(file), number))
+        assert done.stdout.count(b"stored entries") == 1
+
+    @pytest.mark.parametrize("collecting", [True, False])
+    def test_garbage_is_collected_as_before(self, tmp_path, collecting):
+        (tmp_path / "in").write_bytes(b"[null]\n")
+        before = gc.isenabled()
+        try:
+            gc.enable() if collecting else gc.disable()
+            assert main(["normalize", "-q", str(tmp_path / "in"), "-o", str(tmp_path / "out")]) == 0
+            assert gc.isenabled() == collecting
+        finally:
+            gc.enable() if before else gc.disable()
 
     def test_a_stream_and_files_to_a_file(self, big, tmp_path):
         file, expected = big
@@ -315,6 +425,13 @@ class TestErrors:
         good = [line for number, line in enumerate(lines, 1) if number not in bad]
         assert kept == b"".join(expected_line(line) + b"\r\n" for line in good)
 
+    def test_the_line_before_a_torn_last_one_keeps_its_end(self, tmp_path):
+        done = run("normalize", "--errors", tmp_path / "errors", stdin=b"[null]\n[]\n[torn")
+        assert (done.returncode, done.stdout) == (1, b"[]\n[]\n")
+        rows = [line.split() for line in done.stderr.decode().splitlines()]
+        assert ["conversations", "2"] in rows
+        assert ["set", "aside", "1"] in rows
+
     def test_without_a_place_for_them_the_first_stops_the_run(self, big, tmp_path):
         file, _ = big
         text = file.read_bytes()
@@ -392,6 +509,7 @@ class TestOutput:
             (".", "is a directory"),
             ("no/such/place", "No such file or directory"),
             ("/proc/out", "No such file or directory"),
+            ("/dev/fd/999", "No such file or directory"),
             ("/dev/full", "No space left on device"),
         ],
     )
@@ -399,6 +517,70 @@ class TestOutput:
         done = run("normalize", "-q", "-o", place, stdin=b"[null]", cwd=tmp_path)
         assert done.returncode == 2
         assert reason in done.stderr.decode()
+        assert os.listdir(tmp_path) == []
+
+    @pytest.mark.parametrize("force", [[], ["--force"]])
+    def test_a_file_system_without_links(self, tmp_path, force, monkeypatch):
+        def refuse(*_places):
+            raise PermissionError(1, "Operation not permitted")
+
+        monkeypatch.setattr(os, "link", refuse)
+        (tmp_path / "in").write_bytes(b"[null]")
+        assert main(["normalize", str(tmp_path / "in"), "-o", str(tmp_path / "out"), *force]) == 0
+        assert (tmp_path / "out").read_bytes() == b"[]"
+        assert sorted(os.listdir(tmp_path)) == ["in", "out"]
+
+    def test_a_file_that_appears_meanwhile_is_not_overwritten(self, tmp_path):
+        sink = FileSink(str(tmp_path / "out"), False)
+        sink.open(0)
+        sink.write(b"[]")
+        (tmp_path / "out").write_bytes(b"precious")
+        with pytest.raises(RunError, match="out: exists already; --force overwrites it"):
+            sink.commit()
+        sink.discard()
+        assert (tmp_path / "out").read_bytes() == b"precious"
+        assert os.listdir(tmp_path) == ["out"]
+
+    @pytest.mark.parametrize("force", [False, True])
+    def test_a_file_that_is_taken_away_meanwhile_is_told(self, tmp_path, force):
+        sink = FileSink(str(tmp_path / "out"), force)
+        sink.open(0)
+        os.unlink(sink.temporary)
+        with pytest.raises(RunError, match="out: cannot be written: No such file or directory"):
+            sink.commit()
+        assert os.listdir(tmp_path) == []
+
+    def test_a_place_that_cannot_be_written(self, tmp_path):
+        with pytest.raises(RunError, match="none: cannot be written: No such file or directory"):
+            PlaceSink((str(tmp_path / "none"), 0))
+        sink = PlaceSink(("/dev/full", 0))
+        with pytest.raises(RunError, match="/dev/full: cannot be written: No space left on device"):
+            sink.write([b"[]"])
+        sink.close()
+
+    def test_a_report_that_cannot_be_written(self, tmp_path):
+        done = run("check", "--report", tmp_path / "no" / "report", stdin=b"[null]")
+        assert done.returncode == 2
+        assert b"report: cannot be written: No such file or directory" in done.stderr
+
+    def test_a_limit_of_the_files_size(self, tmp_path):
+        resource = pytest.importorskip("resource", reason="no such limits on this system")
+        sink = FileSink(str(tmp_path / "out"), False)
+        sink.open(0)
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+        try:
+            with pytest.raises(RunError, match="out: cannot be written: File too large"):
+                sink.write(b"x" * 2000)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        sink.discard()
+        assert os.listdir(tmp_path) == []
+
+    def test_an_input_that_is_not_there(self, tmp_path):
+        done = run("normalize", "none", "-o", "out", cwd=tmp_path)
+        assert done.returncode == 2
+        assert done.stderr == b"flowdrop-fast: none: cannot be read: No such file or directory\n"
         assert os.listdir(tmp_path) == []
 
     def test_a_device_is_written_to(self):
@@ -423,6 +605,170 @@ class TestOutput:
         assert done.returncode == 2
         assert done.stderr.startswith(b"usage: flowdrop-fast")
         assert os.listdir(tmp_path) == []
+
+
+class TestJournal:
+    """What a run keeps of itself, and what an earlier one left of it."""
+
+    @pytest.fixture
+    def journal(self, tmp_path):
+        journal = Journal(str(tmp_path / "out"), {"inputs": ["in"]})
+        yield journal
+        journal.release()
+
+    def test_what_is_kept_is_taken_up(self, journal):
+        journal.start()
+        kept = State(next=3, line=7, sizes={"output": 9}, totals=Totals(2, 1, 0, {"no_role": 1}))
+        journal.save(kept)
+        journal.release()
+        assert journal.resume() == kept
+
+    @pytest.mark.parametrize("left", [{}, {"plan.json": "torn"}])
+    def test_without_a_plan_all_begins_anew(self, journal, left):
+        os.mkdir(journal.directory)
+        for name in ("state.json", "output", *left):
+            with open(os.path.join(journal.directory, name), "w") as file:
+                file.write(left.get(name, '{"next": 5}'))
+        assert journal.resume() == State()
+        assert sorted(os.listdir(journal.directory)) == ["lock", "plan.json"]
+
+    def test_without_a_state_nothing_is_done_yet(self, journal):
+        journal.start()
+        journal.release()
+        assert journal.resume() == State()
+
+    def test_what_cannot_be_written_is_told(self, journal):
+        said = "out.unfinished: cannot be written: No such file or directory"
+        for step in (journal.resume, lambda: journal.save(State())):
+            with pytest.raises(RunError, match=said):
+                step()
+
+    def test_where_files_cannot_be_locked(self, journal, monkeypatch):
+        monkeypatch.setitem(sys.modules, "fcntl", None)
+        assert journal.start() == State()
+        assert os.listdir(journal.directory) == ["plan.json"]
+
+    def test_standard_input_cannot_be_resumed(self, tmp_path):
+        done = run("normalize", "-o", "out", "--resume", stdin=b"[null]", cwd=tmp_path)
+        assert done.returncode == 2
+        assert b"only regular files can be resumed, not standard input or a pipe" in done.stderr
+        assert os.listdir(tmp_path) == []
+
+    @pytest.mark.parametrize("output", [None, b"[]"])
+    def test_an_output_that_was_cut_short_is_not_gone_on_with(self, tmp_path, output, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "in").write_bytes(b"[null]\n" * 9)
+
+        def stop(_journal):
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(FileSink, "commit", stop)
+            assert main(["normalize", "-q", "in", "-o", "out"]) == 130
+        written = tmp_path / "out.unfinished" / "output"
+        assert written.read_bytes() == b"[]\n" * 9
+        written.unlink()
+        if output is not None:
+            written.write_bytes(output)
+        done = run("normalize", "-q", "in", "-o", "out", "--resume", cwd=tmp_path)
+        assert done.returncode == 2
+        assert b"output is gone or too short; --force begins anew" in done.stderr
+        assert run("normalize", "-q", "in", "-o", "out", "--force").returncode == 0
+        assert (tmp_path / "out").read_bytes() == b"[]\n" * 9
+        assert sorted(os.listdir()) == ["in", "out"]
+
+
+class TestWorker:
+    """One worker, from within and from without."""
+
+    @pytest.fixture
+    def serve(self):
+        """What a worker answers to messages; the last one may be that nobody listens any more."""
+
+        def serve(settings, *messages, listening=True):
+            mine, its = multiprocessing.Pipe()
+            answers = []
+
+            def ask():
+                for message in messages:
+                    mine.send(message)
+                    if listening:
+                        answers.append(mine.recv())
+                mine.close()
+
+            asking = threading.Thread(target=ask)
+            asking.start()
+            if not listening:
+                asking.join()
+            _serve(its, settings)
+            asking.join()
+            its.close()
+            return answers
+
+        handler, collecting = signal.getsignal(signal.SIGINT), gc.isenabled()
+        yield serve
+        signal.signal(signal.SIGINT, handler)
+        if collecting:
+            gc.enable()
+
+    def test_it_answers_with_results(self, serve):
+        task = Task(0, "in", 0, 7, 7, data=b"[null]\n")
+        (result,) = serve(Settings(), task)
+        assert (result.output, result.size, result.lines) == ([b"[]\n"], 3, 1)
+
+    def test_it_holds_an_output_until_it_is_told_where_to_write_it(self, serve, tmp_path):
+        (tmp_path / "out").write_bytes(b"[1]\n")
+        task = Task(5, "in", 0, 7, 7, data=b"[null]\n", held=True)
+        result, index = serve(Settings(), task, (5, (str(tmp_path / "out"), 4)))
+        assert (result.output, result.size, index) == ([], 3, 5)
+        assert (tmp_path / "out").read_bytes() == b"[1]\n[]\n"
+
+    def test_it_writes_at_once_where_the_place_is_known(self, serve, tmp_path):
+        (tmp_path / "out").write_bytes(b"[1]\n")
+        place = (str(tmp_path / "out"), 4)
+        (result,) = serve(
+            Settings(), Task(5, "in", 0, 7, 7, data=b"[null]\n", held=True, place=place)
+        )
+        assert (result.output, result.size) == ([], 3)
+        assert (tmp_path / "out").read_bytes() == b"[1]\n[]\n"
+
+    def test_it_forgets_an_output_that_nobody_wants(self, serve):
+        task = Task(5, "in", 0, 6, 6, data=b"[torn\n", held=True)
+        result, index = serve(Settings(), task, (5, None))
+        assert (len(result.unread), index) == (1, 5)
+
+    def test_it_answers_with_what_went_wrong(self, serve, tmp_path):
+        missing = Task(0, "in", 0, 7, 7, file=str(tmp_path / "in"))
+        (error,) = serve(Settings(), missing)
+        assert isinstance(error, RunError)
+        assert str(error) == "in: cannot be read: No such file or directory"
+
+    def test_it_answers_with_its_own_faults(self, serve):
+        (error,) = serve("no settings", Task(0, "in", 0, 7, 7, data=b"[null]\n"))
+        assert isinstance(error, RuntimeError)
+        assert str(error).startswith("in a worker:\nTraceback")
+        assert "AttributeError" in str(error)
+
+    def test_it_ends_when_nobody_listens(self, serve):
+        task = Task(0, "in", 0, 7, 7, data=b"[null]\n")
+        assert serve(Settings(), task, listening=False) == []
+
+    @pytest.mark.parametrize(("number", "cause"), [(9, "SIGKILL"), (35, "signal 35")])
+    def test_what_it_died_of(self, number, cause):
+        worker = _Worker(Settings())
+        os.kill(worker._process.pid, number)
+        assert not worker.receive()
+        assert worker.cause_of_death() == cause
+        worker.stop()
+
+    def test_it_ended_by_itself(self):
+        worker = _Worker(Settings())
+        worker.connection.send("no task")
+        with pytest.raises(RuntimeError, match="in a worker"):
+            worker.receive()
+        worker.connection.close()
+        assert worker.cause_of_death() == "exit code 0"
+        worker.stop()
 
 
 def workers_of(process):
@@ -611,6 +957,59 @@ class TestDeath:
         failed = run(*arguments, "--force", cwd=tmp_path, env=env)
         assert failed.returncode == 2
         assert b"in:24002: reading it kills the process (SIGSEGV)" in failed.stderr
+
+    @pytest.fixture
+    def sabotage(self, tmp_path, monkeypatch):
+        """Have every worker, but not this process, run a piece of code first."""
+
+        def sabotage(code):
+            (tmp_path / "sitecustomize.py").write_text(textwrap.dedent(code))
+            monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+            monkeypatch.chdir(tmp_path)
+
+        return sabotage
+
+    # The first worker that is to write an output that it holds dies instead.
+    DIES_AS_IT_WRITES = """
+        import os
+        from flowdrop_fast.cli import pool
+
+        class DeadlySink(pool.PlaceSink):
+            def write(self, pieces):
+                try:
+                    os.mkdir("died")
+                except FileExistsError:
+                    return super().write(pieces)
+                {more}
+                os._exit(3)
+
+        pool.PlaceSink = DeadlySink
+        """
+
+    def test_a_worker_that_dies_as_it_writes_costs_nothing(self, big, tmp_path, sabotage):
+        file, expected = big
+        sabotage(self.DIES_AS_IT_WRITES.format(more=""))
+        assert main(["normalize", "-q", str(file), "-o", "out", "-j", "2"]) == 0
+        assert os.path.isdir("died")
+        assert (tmp_path / "out").read_bytes() == expected
+
+    def test_an_input_that_changes_meanwhile(self, big, tmp_path, sabotage, capfd):
+        file, _ = big
+        (tmp_path / "in").write_bytes(file.read_bytes())
+        sabotage(self.DIES_AS_IT_WRITES.format(more='os.truncate("in", 1 << 20)'))
+        assert main(["normalize", "-q", "in", "-o", "out", "-j", "2"]) == 2
+        assert os.path.isdir("died")
+        assert "in: did not give the same output twice" in capfd.readouterr().err
+        assert not (tmp_path / "out").exists()
+
+    def test_an_input_that_vanishes_meanwhile(self, big, tmp_path, sabotage, capfd):
+        file, _ = big
+        (tmp_path / "in").write_bytes(file.read_bytes())
+        sabotage('import contextlib, os\nwith contextlib.suppress(OSError): os.unlink("in")')
+        assert main(["normalize", "-q", "in", "-o", "out", "-j", "2"]) == 2
+        said = "flowdrop-fast: in: cannot be read: No such file or directory\n"
+        assert capfd.readouterr().err == said
+        assert os.listdir() == ["sitecustomize.py"]
 
     def test_a_broken_pipe_in_the_middle(self, big):
         file, _ = big

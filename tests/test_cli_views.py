@@ -16,6 +16,7 @@ from strategies import plain_histories
 from flowdrop_fast import explain_conversation
 from flowdrop_fast.cli import main
 from flowdrop_fast.cli.alignment import DROPPED, KEPT, MADE, MOVED_AWAY, MOVED_HERE, align
+from flowdrop_fast.cli.cells import make_cell
 from flowdrop_fast.cli.conversations import Treated
 from flowdrop_fast.cli.html_view import section
 from flowdrop_fast.cli.text_view import draw
@@ -53,6 +54,32 @@ def test_each_side_reads_as_the_conversation_did(case, options):
     assert [id(row) for row in right] == [id(row) for row in view.after]
     told = [record for pair in pairs for record in pair.records]
     assert sorted(map(id, told)) == sorted(map(id, view.records))
+
+
+def test_an_entry_that_has_the_key_of_the_mark():
+    rows = [{"role": "user", "content": "hi", "source": 5, "source_": 6}, None]
+    pairs = align(treated(rows), {})
+    assert [(pair.fate, pair.source) for pair in pairs] == [(KEPT, 0), (DROPPED, 1)]
+
+
+@pytest.mark.parametrize(
+    ("row", "title"),
+    [
+        ({"tool_call_id": " c1 "}, "tool, answers c1"),
+        ({"metadata": {"tool_call_id": "c1"}}, "tool, answers c1 (in metadata)"),
+        ({"tool_call_id": "0"}, "tool, answers nothing"),
+    ],
+)
+def test_a_result_says_what_it_answers(row, title):
+    assert make_cell({"role": "tool", "content": "ok", **row}).title == title
+
+
+@pytest.mark.parametrize("length", [200, 201])
+def test_what_is_too_wide_is_cut(length):
+    rows = [None, {"role": "assistant", "tool_calls": [{"id": "c1", "name": "\u4e2d" * length}]}]
+    lines = list(draw("run:1", treated(rows), {}, 80, False))
+    (line,) = {line.split("|")[0].rstrip() for line in lines if "calls \u4e2d" in line}
+    assert line.endswith("\u4e2d...")
 
 
 @given(plain_histories(), OPTIONS)

@@ -199,6 +199,14 @@ def test_from_openai_keeps_what_is_missing_missing() -> None:
     }
 
 
+def test_from_openai_takes_arguments_that_are_no_text_as_they_are() -> None:
+    assert stored({"id": "c1", "function": {"name": "f", "arguments": {"q": 1}}}) == {
+        "tool_call_id": "c1",
+        "name": "f",
+        "args": {"q": 1},
+    }
+
+
 class Function(BaseModel):
     """Like the SDK's."""
 

@@ -22,6 +22,7 @@ from hostile import (
     Dumps,
     DumpsForever,
     DumpsItself,
+    EndlessEnum,
     List,
     Model,
     Named,
@@ -29,6 +30,7 @@ from hostile import (
     NoClass,
     Number,
     NumberEnum,
+    RaisesLater,
     RaisesWhenCompared,
     RaisingEnum,
     RaisingMapping,
@@ -53,6 +55,8 @@ from rows import (
     turn,
     user,
 )
+
+from flowdrop_fast import _content
 
 HUGE = 10**5000  # Python refuses to print an int of so many digits
 
@@ -229,7 +233,10 @@ def test_a_role_that_is_none(backend, role):
     assert notes_of(backend, {"role": role, "content": "x"}) == [("no_role", 0, None)]
 
 
-@each("role", Named.NOTHING, Named.LIST, NumberEnum.ONE, Bits.A, RaisingEnum.MEMBER, NoClass())
+@each(
+    *("role", Named.NOTHING, Named.LIST, NumberEnum.ONE, Bits.A),
+    *(RaisingEnum.MEMBER, EndlessEnum.MEMBER, NoClass()),
+)
 def test_a_role_that_can_not_be_read(backend, role):
     assert notes_of(backend, {"role": role}, {}) == [("no_role", 0, None), ("no_role", 1, None)]
 
@@ -492,6 +499,7 @@ def nested(levels, value):
     RefusesToDump(),
     RaisingMapping(),
     RaisingEnum.MEMBER,
+    EndlessEnum.MEMBER,
     NoClass(),
     Mock(),
     Mock(spec=str),
@@ -503,6 +511,18 @@ def test_content_that_cannot_be_serialized(backend, value):
     assert content_of(backend, value) == ""
     assert content_of(backend, [1, value]) == ""
     assert content_of(backend, {"a": (value,)}) == ""
+
+
+def test_content_for_which_the_stack_has_no_room(backend, monkeypatch):
+    """The standard encoder recurses, and how deep it may depends on who calls; ours does not."""
+    value = {"a": [1, {"b": "\ud800", "c": (0.5, None)}]}
+    expected = content_of(backend, value)
+
+    def without_room(_value):
+        raise RecursionError
+
+    monkeypatch.setattr(_content, "_encode_plain", without_room)
+    assert content_of(backend, value) == expected == '{"a":[1,{"b":"\ufffd","c":[0.5,null]}]}'
 
 
 def test_content_shared_is_not_circular(backend):
@@ -744,6 +764,16 @@ def test_a_calls_id(backend):
         {"id": "f"},
     ]
     assert messages_of(backend, turn(*calls)) == [turn(*calls), *map(interrupted, "abcdef")]
+
+
+@pytest.mark.parametrize("patience", range(12))
+def test_a_calls_id_whose_key_raises_at_last(backend, patience):
+    """A call is usable or it is not, whenever its own code begins to raise."""
+    call = {RaisesLater("id", patience): 7, "name": "search"}
+    kinds = kinds_of(backend, turn(call))
+    assert kinds in (["unusable_call", "emptied_turn"], ["interrupted_result"])
+    if patience in (0, 11):
+        assert kinds == (["interrupted_result"] if patience else ["unusable_call", "emptied_turn"])
 
 
 @each_pair(

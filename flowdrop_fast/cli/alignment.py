@@ -80,7 +80,7 @@ def align(treated: Treated, options: Options) -> list[Pair]:
     lines: dict[int, list[Pair]] = {}  # a kept entry, and the rows made or moved to behind it
     behind = front
     last = turn = -1
-    for row, source in zip(after, _find_sources(before, after, options), strict=True):
+    for row, source in zip(after, _find_sources(before, options), strict=True):
         if source is None:
             why = made.pop((turn, row.get("tool_call_id")), None)
             behind.append(Pair(MADE, None, None, row, [] if why is None else [why]))
@@ -93,8 +93,6 @@ def align(treated: Treated, options: Options) -> list[Pair]:
         else:
             last = source
             behind = lines[source] = [Pair(KEPT, source, before[source], row)]
-    for (index, _), record in made.items():
-        told.setdefault(index, []).append(record)
     pairs = front
     for index, entry in enumerate(before):
         if index in lines and index not in moved:
@@ -106,7 +104,7 @@ def align(treated: Treated, options: Options) -> list[Pair]:
     return pairs
 
 
-def _find_sources(before: list[Any], after: list[Any], options: Options) -> list[int | None]:
+def _find_sources(before: list[Any], options: Options) -> list[int | None]:
     """The entry that each row was made of; None for rows that were made of none.
 
     The conversation is normalized once more with a mark on each entry that is kept on the rows.
@@ -120,11 +118,4 @@ def _find_sources(before: list[Any], after: list[Any], options: Options) -> list
     ]
     keep = (*options.get("keep", ()), mark)
     rows: list[Any] = explain_conversation(marked, **{**options, "keep": keep}).messages
-    sources: list[int | None] = [row.get(mark) for row in rows]
-    if len(rows) == len(after) and rows and sources[0] is None and rows[0]["role"] == "system":
-        sources[0] = next(i for i, entry in enumerate(before) if _is_system(entry))  # merged
-    return sources
-
-
-def _is_system(entry: Any) -> bool:
-    return isinstance(entry, dict) and entry.get("role") == "system"
+    return [row.get(mark) for row in rows]  # a merged row has the mark of the first

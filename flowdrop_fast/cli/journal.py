@@ -129,6 +129,7 @@ class Journal:
             import fcntl  # noqa: PLC0415  (not everywhere)
         except ImportError:
             return
+        self.release()
         self._lock = open(os.path.join(self.directory, "lock"), "wb")  # noqa: SIM115
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -292,7 +292,8 @@ class _Worker:
             job = self.held.pop(answer)
             job.holder = None
             job.done = True
-        elif self.job is not None:
+        else:
+            assert self.job is not None  # noqa: S101
             self.job.result = answer
             self.job.finished = True
             if self.job.holder is not None:

@@ -212,7 +212,7 @@ class _Run:
         """Have all files stand where they were asked for, the output last."""
         if self.journal is not None and not self.state.finished:
             self.state.finished = True
-            self._save()
+            self._save(self.journal)
         for name in sorted(self.sinks, key="output".__eq__):
             self.sinks[name].commit()
         if self.journal is not None:
@@ -335,7 +335,7 @@ class _Run:
         if self.journal is not None:
             self._note_sizes(result)
             if time.monotonic() - self.saved > SAVE_SECONDS:
-                self._save()
+                self._save(self.journal)
 
     def _note_sizes(self, result: Result) -> None:
         """Note how much of each file counts by now."""
@@ -348,11 +348,10 @@ class _Run:
             sizes["output"] = result.end
             self.state.ended = result.ended
 
-    def _save(self) -> None:
+    def _save(self, journal: Journal) -> None:
         """Keep how far the run has come, so that it can be taken up from here."""
-        if self.journal is not None:
-            self.journal.save(self.state)
-            self.saved = time.monotonic()
+        journal.save(self.state)
+        self.saved = time.monotonic()
 
     def _write_objects(self, name: str, task: Task, notes: list[Note], first: int) -> None:
         """Write notes as JSON Lines, each with the input's name and the line's number in it."""

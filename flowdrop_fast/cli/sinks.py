@@ -240,8 +240,8 @@ class FileSink:
 
     def close(self) -> None:
         """Write no more, and leave what was written to be gone on with."""
-        if self._file is not None:
-            self._file.close()
+        assert self._file is not None  # noqa: S101
+        self._file.close()
 
     def discard(self) -> None:
         """Delete what was written."""

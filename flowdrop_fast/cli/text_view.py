@@ -123,9 +123,9 @@ def _cut(text: str, width: int) -> str:
     """A text that takes no more columns than there are."""
     if len(text) * 2 <= width or _columns(text) <= width:
         return text
-    used = 0
-    for index, character in enumerate(text):
-        used += _columns(character)
-        if used > width - 3:
-            return text[:index] + "..."
-    return text
+    end = 0
+    used = _columns(text[0])
+    while used <= width - 3:
+        end += 1
+        used += _columns(text[end])
+    return text[:end] + "..."
