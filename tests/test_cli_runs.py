@@ -17,6 +17,7 @@ import textwrap
 import threading
 import time
 import zlib
+from contextlib import closing
 from types import SimpleNamespace
 
 import pytest
@@ -29,10 +30,10 @@ from flowdrop_fast import normalize_conversation
 from flowdrop_fast.cli import main, work
 from flowdrop_fast.cli.errors import RunError
 from flowdrop_fast.cli.journal import Journal, State
-from flowdrop_fast.cli.pool import _serve, _Worker
+from flowdrop_fast.cli.pool import Pool, _serve, _Worker
 from flowdrop_fast.cli.sinks import FileSink, PlaceSink
 from flowdrop_fast.cli.sources import Source
-from flowdrop_fast.cli.work import Settings, Task, Totals, read_range
+from flowdrop_fast.cli.work import Settings, Task, Totals, perform, read_range
 
 USER = {"role": "user", "content": "hi"}
 CALL = {"role": "assistant", "content": "", "tool_calls": [{"id": "c1", "name": "search"}]}
@@ -432,6 +433,12 @@ class TestErrors:
         assert ["conversations", "2"] in rows
         assert ["set", "aside", "1"] in rows
 
+    def test_so_it_does_in_a_piece_that_is_done_again_as_a_whole(self):
+        task = Task(0, "in", 0, 12, 12, data=b"[null]\n[torn")
+        result = perform(task, Settings(failing=False))
+        assert (b"".join(result.output), result.ended) == (b"[]\n", True)
+        assert [line for line, _ in result.unread] == [1]
+
     def test_without_a_place_for_them_the_first_stops_the_run(self, big, tmp_path):
         file, _ = big
         text = file.read_bytes()
@@ -752,6 +759,24 @@ class TestWorker:
     def test_it_ends_when_nobody_listens(self, serve):
         task = Task(0, "in", 0, 7, 7, data=b"[null]\n")
         assert serve(Settings(), task, listening=False) == []
+
+    @pytest.mark.parametrize("jobs", [1, 2])
+    def test_what_a_dead_one_held_is_done_again(self, tmp_path, jobs):
+        out = tmp_path / "out"
+        out.write_bytes(b"[1]\n")
+
+        def place(_task, _result):
+            process = pool._workers[0]._process
+            process.kill()
+            process.join()
+            return str(out), 4
+
+        task = Task(0, "in", 0, 7, 7, data=b"[null]\n", held=True)
+        pool = Pool(jobs, Settings(), lambda: None, place, lambda _task: None)
+        with closing(pool):
+            ((given, result),) = pool.run(iter([task]))
+        assert (given, result.size, result.output) == (task, 3, [])
+        assert out.read_bytes() == b"[1]\n[]\n"
 
     @pytest.mark.parametrize(("number", "cause"), [(9, "SIGKILL"), (35, "signal 35")])
     def test_what_it_died_of(self, number, cause):

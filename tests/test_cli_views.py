@@ -74,6 +74,11 @@ def test_a_result_says_what_it_answers(row, title):
     assert make_cell({"role": "tool", "content": "ok", **row}).title == title
 
 
+def test_a_call_that_is_none_is_shown_as_it_is():
+    cell = make_cell({"role": "assistant", "tool_calls": ["é", {"id": "c1", "name": 5}]})
+    assert cell.calls == ['calls "é" [no usable id]', "calls ? [c1]"]
+
+
 @pytest.mark.parametrize("length", [200, 201])
 def test_what_is_too_wide_is_cut(length):
     rows = [None, {"role": "assistant", "tool_calls": [{"id": "c1", "name": "\u4e2d" * length}]}]
