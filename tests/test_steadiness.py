@@ -144,10 +144,13 @@ def assert_steady(use):
             use()
 
     calls(CALLS)
-    before = held()
-    calls(CALLS)
-    after = held()
-    references, blocks = (now - then for now, then in zip(after, before, strict=True))
+    for _ in range(3):  # a leak is there each time; what CPython caches at a code's nth run is not
+        before = held()
+        calls(CALLS)
+        after = held()
+        references, blocks = (now - then for now, then in zip(after, before, strict=True))
+        if references < CALLS / 10 and blocks < CALLS / 10:
+            break
     assert references < CALLS / 10
     assert blocks < CALLS / 10
 

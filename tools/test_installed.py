@@ -22,7 +22,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 TREE = Path(__file__).resolve().parent.parent
-COPIED = ("tests", "docs", "examples", "README.md", "CHANGELOG.md", "pyproject.toml")
+COPIED = ("tests", "benchmarks", "docs", "examples", "README.md", "CHANGELOG.md", "pyproject.toml")
 # Tests of the checkout, where mypy, the build and the docs look, and of what needs an extra: the
 # suite has to run where those can't be installed.
 LEFT_OUT = tuple(
