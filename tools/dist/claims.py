@@ -254,7 +254,7 @@ class Verification:
             bin = memory.install(self.tools, release, bad, self.place / "asan-bad", **memory.SANITIZED)
             code, _ = memory.run_tests(bin, bad, ["tests/test_vectors.py"], **sanitized)
             if code == 0 or "AddressSanitizer" not in memory.reports(logs):
-                raise Failed("a planted write past the end of an array is not seen")
+                raise Failed("a planted write of one byte past the end of an array is not seen")
 
     def fuzzing(self, found: list[Interpreter], seconds: int) -> None:
         with self.claim(f"fuzzing: {seconds} s of compiled against reference, no difference") as claim:

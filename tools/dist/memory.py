@@ -17,8 +17,8 @@ from .verdicts import Failed, NotProved
 
 PLACE = "    Py_INCREF(first)\n    PyTuple_SET_ITEM(made, 0, first)\n"
 LEAK = "    Py_INCREF(first)\n" + PLACE
-OVERRUN = "        memset(&self.rows[self.size], 0, (count + 1000) * sizeof(PyObject*))\n"
-SIZED = "        memset(&self.rows[self.size], 0, count * sizeof(PyObject*))\n"
+SIZED = "memset(&rows[self.room], 0, (room - self.room) * sizeof(PyObject*))\n"
+OVERRUN = "memset(&rows[self.room], 0, (room - self.room) * sizeof(PyObject*) + 1)\n"
 
 SANITIZED_TESTS = [
     f"tests/test_{name}.py"
