@@ -22,13 +22,13 @@ assert flowdrop_fast.normalize_conversation(rows) == ([{{"role": "user", "conten
 RUN = """
 try:
     import _interpreters as interpreters
-    kinds = [("legacy",), ("isolated",)]
+    kinds = [{"config": "legacy"}, {"config": "isolated"}]
     def run(interpreter, code):
         failure = interpreters.exec(interpreter, code)
         return failure and failure.formatted
 except ImportError:
     import _xxsubinterpreters as interpreters
-    kinds = [(), ()]
+    kinds = [{"isolated": False}, {"isolated": True}]
     def run(interpreter, code):
         try:
             interpreters.run_string(interpreter, code)
@@ -61,7 +61,7 @@ def test_the_reference_works_in_each():
     code = f"""
 {use("pure", "pure")}
 for kind in kinds * 3:
-    interpreter = interpreters.create(*kind)
+    interpreter = interpreters.create(**kind)
     assert run(interpreter, {use("pure", "pure")!r}) is None
     interpreters.destroy(interpreter)
 {use("pure", "pure")}
@@ -75,7 +75,7 @@ def test_the_compiled_backend_works_in_the_first_and_says_so_in_others():
     code = f"""
 {use("native", "native")}
 for kind in kinds:
-    interpreter = interpreters.create(*kind)
+    interpreter = interpreters.create(**kind)
     print(run(interpreter, {use("native", "native")!r}))
     assert run(interpreter, {use("pure", "pure")!r}) is None
     interpreters.destroy(interpreter)
@@ -93,7 +93,7 @@ def test_without_a_choice_the_others_fall_back_to_the_reference():
     code = f"""
 {use("auto", "native")}
 for kind in kinds:
-    interpreter = interpreters.create(*kind)
+    interpreter = interpreters.create(**kind)
     failure = run(interpreter, {use("auto", "pure")!r})
     assert failure is None, failure
     interpreters.destroy(interpreter)
@@ -106,7 +106,7 @@ print("done")
 @pytest.mark.usefixtures("both_backends")
 def test_without_a_choice_the_main_one_falls_back_where_it_is_not_the_first():
     code = f"""
-interpreter = interpreters.create(*kinds[0])
+interpreter = interpreters.create(**kinds[0])
 failure = run(interpreter, {use("auto", "native")!r})
 assert failure is None, failure
 {use("auto", "pure")}
