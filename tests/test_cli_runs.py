@@ -1034,7 +1034,7 @@ class TestDeath:
         assert main(["normalize", "-q", "in", "-o", "out", "-j", "2"]) == 2
         said = "flowdrop-fast: in: cannot be read: No such file or directory\n"
         assert capfd.readouterr().err == said
-        assert os.listdir() == ["sitecustomize.py"]
+        assert not [name for name in os.listdir() if name.startswith(("in", "out"))]
 
     def test_a_broken_pipe_in_the_middle(self, big):
         file, _ = big

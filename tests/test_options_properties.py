@@ -460,10 +460,19 @@ def is_flat(entry):
 def is_clean_call(call):
     if type(call) is not dict:
         return False
-    ids = [call[key] for key in ("tool_call_id", "id") if key in call]
+    ids = [held(call[key]) for key in ("tool_call_id", "id") if key in call]
     return any(is_clean(id) for id in ids[:1]) or (
-        len(ids) == 2 and ids[0] in ("", None, "0") and is_clean(ids[1])
+        len(ids) == 2 and is_none(ids[0]) and is_clean(ids[1])
     )
+
+
+def held(id):
+    """The text that an id of a `str` subclass holds; a call leaves by reference, with that id."""
+    return str.__str__(id) if issubclass(type(id), str) else id
+
+
+def is_none(id):
+    return id is None or (type(id) is str and id in ("", "0"))
 
 
 def is_clean(id):

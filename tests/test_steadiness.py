@@ -15,6 +15,7 @@ from rows import result, system, turn, user
 pytestmark = pytest.mark.usefixtures("quick_collector")
 
 CALLS = 150
+ROUNDS = 3  # a leak is there in each; what CPython caches when code has run often enough is not
 VERBS = ["normalize_conversation", "repair_tool_pairing", "explain_conversation"]
 
 
@@ -144,7 +145,7 @@ def assert_steady(use):
             use()
 
     calls(CALLS)
-    for _ in range(3):  # a leak is there each time; what CPython caches at a code's nth run is not
+    for _ in range(ROUNDS):
         before = held()
         calls(CALLS)
         after = held()
@@ -158,11 +159,14 @@ def assert_steady(use):
     tracemalloc.start()
     try:
         calls(10)
-        gc.collect()
-        then = tracemalloc.get_traced_memory()[0]
-        calls(50)
-        gc.collect()
-        kept = tracemalloc.get_traced_memory()[0] - then
+        for _ in range(ROUNDS):
+            gc.collect()
+            then = tracemalloc.get_traced_memory()[0]
+            calls(50)
+            gc.collect()
+            kept = tracemalloc.get_traced_memory()[0] - then
+            if kept < 50 * 16:
+                break
     finally:
         tracemalloc.stop()
     assert kept < 50 * 16
