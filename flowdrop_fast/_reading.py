@@ -168,6 +168,10 @@ def read_sendable_role(value: object) -> str:
 
 def trimmed_id(value: Any) -> str | None:
     """A `str` trimmed, an `int` in decimal; `None` for what is blank or of any other type."""
+    if value is None:
+        return None
+    if type(value) is str:
+        return value.strip() or None
     try:
         if is_a(value, str):
             text = str.__str__(value).strip()
@@ -205,6 +209,8 @@ def lookup(mapping: dict[Any, Any] | None, key: str) -> Any:
 
 def read_metadata(value: Any) -> dict[Any, Any] | None:
     """An entry's metadata: a mapping, or the JSON text of one."""
+    if type(value) is dict:
+        return value
     if is_a(value, str):
         value = _parse_json(str.__str__(value))
         return value if is_a(value, dict) else None
@@ -213,6 +219,10 @@ def read_metadata(value: Any) -> dict[Any, Any] | None:
 
 def read_calls(value: Any) -> list[Any]:
     """The calls that a `tool_calls` value holds, in order; a value that is none is one of them."""
+    if value is None:
+        return []
+    if type(value) is list:
+        return list(value)
     try:
         if is_a(value, str):
             text = str.__str__(value)
