@@ -217,10 +217,11 @@ def text_to_message(text: object, role: object = None, tool_call_id: object = No
     if not content:
         return TextMessage([], {})
     sendable_role = read_sendable_role(role)
-    id = trimmed_id(tool_call_id) if sendable_role == "tool" else None
     row: Message = {"role": sendable_role, "content": content}
-    if id is not None:
-        row["tool_call_id"] = id
+    if sendable_role == "tool":
+        id = trimmed_id(tool_call_id)
+        if id is not None:
+            row["tool_call_id"] = id
     return TextMessage([row], cast("MaybeMessage", row.copy()))
 
 

@@ -191,10 +191,11 @@ def text_to_message(text, role=None, tool_call_id=None):
     if kind == UNREAD:
         role = "user" if role is None else read_sendable_role(role)
         kind = _role_of(<PyObject*>role)
-    id = trimmed_id(tool_call_id) if kind == TOOL else None
     row = {"role": role, "content": content}
-    if id is not None:
-        row["tool_call_id"] = id
+    if kind == TOOL:
+        id = trimmed_id(tool_call_id)
+        if id is not None:
+            row["tool_call_id"] = id
     return _named(TextMessage, [row], PyDict_Copy(row))
 
 
