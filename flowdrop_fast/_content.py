@@ -61,6 +61,10 @@ def coerce_content(value: object) -> str:
         Text as it is, scalars cast, structures as compact JSON; `""` for `None` and for what
         cannot be serialized. Lone surrogates become U+FFFD.
 
+    Raises:
+        RecursionError: if the caller's own calls leave no stack to read the value with.
+        MemoryError: if memory does not suffice for the text.
+
     >>> coerce_content([{"type": "text", "text": "hi"}])
     '[{"type":"text","text":"hi"}]'
     """
