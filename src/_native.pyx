@@ -18,6 +18,9 @@ from cpython.ref cimport Py_CLEAR, Py_INCREF, Py_XDECREF
 from cpython.tuple cimport PyTuple_SET_ITEM
 from libc.string cimport memcmp, memset
 
+# Result types, which are not looked up by name at each call then.
+cdef object Explanation, Normalized, TextMessage
+
 from flowdrop_fast._content import (
     INTERRUPTED_TEXT,
     coerce_odd_content,
@@ -37,8 +40,6 @@ from flowdrop_fast._reading import (
     trimmed_id,
     usable_id,
 )
-cdef object Explanation, Normalized, TextMessage  # not looked up by name at each call
-
 from flowdrop_fast._results import (
     DUPLICATE_CALL,
     DUPLICATE_RESULT,
@@ -326,17 +327,13 @@ cdef inline bint _is_clean_id(PyObject* id) except -1:
         characters = <const unsigned char*>TEXT_DATA(id)
         if characters[0] > 32 and characters[last] > 32:  # no blank is
             return True
-    return _is_usable_as_it_is(<object>id)
-
-
-cdef bint _is_usable_as_it_is(id) except -1:
-    return usable_id(id) == id
+    return usable_id(<object>id) == <object>id
 
 
 cdef object _usable_id(PyObject* id):
-    if id == NULL or _is_clean_id(id):
-        return None if id == NULL else <object>id
-    return usable_id(<object>id)
+    if id == NULL:
+        return None
+    return <object>id if _is_clean_id(id) else usable_id(<object>id)
 
 
 # ---- Fields: what one walk over a dict reads ----------------------------------------------------
@@ -437,18 +434,13 @@ cdef inline bint _walk(Fields* fields, PyObject* source, bint own) noexcept:
 
 
 cdef inline void _release(Fields* fields) noexcept:
-    cdef PyObject** values = fields.values
-    if fields.owned:
-        _release_owned(fields)
-    values[ROLE] = values[CONTENT] = values[TOOL_CALLS] = values[TOOL_CALL_ID] = NULL
-    values[METADATA] = values[HEALED] = values[ID] = NULL
-
-
-cdef void _release_owned(Fields* fields) noexcept:
     cdef int key
-    fields.owned = False
-    for key in range(ROLE, OTHER):
-        Py_CLEAR(fields.values[key])
+    if fields.owned:
+        fields.owned = False
+        for key in range(ROLE, OTHER):
+            Py_CLEAR(fields.values[key])
+    else:
+        memset(fields.values, 0, sizeof(fields.values))
 
 
 cdef inline bint _read(Fields* fields, dict source) noexcept:
